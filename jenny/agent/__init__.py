@@ -1,0 +1,1 @@
+"""One turn of a model with tools. Plain Python."""

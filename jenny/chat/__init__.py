@@ -1,0 +1,1 @@
+"""Conversations, turns and their streams."""

@@ -1,0 +1,240 @@
+"""Conversations, their messages, turns and blocks.
+
+An *event number* is given by the database, together with the row that the event
+tells of, and is never used twice in a conversation: it is the first half of the
+event's position in the conversation's stream (``jenny.chat.stream``).
+"""
+
+import uuid
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Workspace
+
+
+class Conversation(models.Model):
+    """A conversation of one workspace."""
+
+    class Kind(models.TextChoices):
+        """What kind of run its turns are (``jenny.agent.runs``)."""
+
+        PERSONAL = "personal"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    workspace = models.ForeignKey(
+        Workspace, on_delete=models.CASCADE, related_name="conversations"
+    )
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.PERSONAL)
+    title = models.CharField(max_length=120, blank=True)
+    titled_by_hand = models.BooleanField(default=False)
+    preset = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    active_at = models.DateTimeField(db_default=Now())
+    # The model sees messages from this id on; /new moves it.
+    context_from = models.BigIntegerField(default=0)
+    event_number = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-active_at"], name="conversations_by_day")]
+
+    def __str__(self) -> str:
+        """The title."""
+        return self.title or str(self.id)
+
+    def next_event_number(self) -> int:
+        """Take the conversation's next event number; call it inside the transaction
+        that stores what the event tells of."""
+        Conversation.objects.filter(pk=self.pk).update(event_number=F("event_number") + 1)
+        self.refresh_from_db(fields=["event_number"])
+        return self.event_number
+
+
+class Turn(models.Model):
+    """One run of the model for the messages that wait; claimed by at most one worker, ever."""
+
+    class State(models.TextChoices):
+        """Where the turn stands; all but the first two are ends."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        STOPPED = "stopped"
+        FAILED = "failed"
+        INTERRUPTED = "interrupted"
+
+    LIVE = (State.QUEUED, State.RUNNING)
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
+    state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
+    # Why it ended as it did: an error kind or an ending of the loop ("cut", "step_cap").
+    reason = models.CharField(max_length=32, blank=True)
+    sentence = models.TextField(blank=True)
+    can_retry = models.BooleanField(default=False)
+    retried = models.BooleanField(default=False)
+    cancel_requested = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    # All leases are compared by the database's clock, so that hosts may disagree.
+    heartbeat_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=64, blank=True)
+    model = models.CharField(max_length=120, blank=True)
+    preset = models.CharField(max_length=64, blank=True)
+    is_demo = models.BooleanField(default=False)
+    steps = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)
+    # Size of the last request, as the provider counted it.
+    context_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    event_number = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(state__in=("queued", "running")),
+                name="one_live_turn_a_conversation",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["heartbeat_at"],
+                condition=Q(state__in=("queued", "running")),
+                name="live_turns",
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Number and state."""
+        return f"turn {self.pk} {self.state}"
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it waits or runs."""
+        return self.state in self.LIVE
+
+    @classmethod
+    def claim(cls, turn_id: int, worker: str) -> Self | None:
+        """Take a queued turn for *worker*. ``None``: somebody has it, or had it; do nothing."""
+        won = cls.objects.filter(pk=turn_id, state=cls.State.QUEUED).update(
+            state=cls.State.RUNNING, worker=worker, started_at=Now(), heartbeat_at=Now()
+        )
+        return cls.objects.select_related("conversation__workspace").get(pk=turn_id) if won else None
+
+    def renew(self) -> bool:
+        """Renew the lease. ``False``: the turn was taken away; the holder must write nothing."""
+        return bool(
+            Turn.objects.filter(
+                pk=self.pk, state=self.State.RUNNING, worker=self.worker
+            ).update(heartbeat_at=Now())
+        )
+
+
+class Message(models.Model):
+    """One thing in a thread: what the user wrote, a command's reply, a divider, or the
+    answer of a turn (whose content lies in its blocks)."""
+
+    class Kind(models.TextChoices):
+        """What it is."""
+
+        USER = "user"
+        ANSWER = "answer"
+        COMMAND = "command"
+        REPLY = "reply"
+        DIVIDER = "divider"
+
+    id = models.BigAutoField(primary_key=True)
+    conversation = models.ForeignKey(
+        Conversation, on_delete=models.CASCADE, related_name="messages"
+    )
+    kind = models.CharField(max_length=8, choices=Kind)
+    text = models.TextField(blank=True)
+    # What the model alone sees after the text (clock, zone, channel); stored when the turn
+    # takes the message, so that later requests repeat the same bytes.
+    context = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    # The turn that took the message, or whose answer it is; null: it waits.
+    turn = models.ForeignKey(
+        Turn, null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
+    )
+    # The step at which the turn took it (0: at its start).
+    step = models.PositiveIntegerField(default=0)
+    event_number = models.BigIntegerField(default=0)
+    # Given by the page so that a form sent twice is one message.
+    client_key = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["conversation", "id"], name="messages_of_conversation")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "client_key"],
+                condition=~Q(client_key=""),
+                name="one_message_per_client_key",
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Kind and number."""
+        return f"{self.kind} {self.pk}"
+
+
+class Block(models.Model):
+    """A piece of a turn's answer, in order of ``id``: text, thinking, a tool call or a note."""
+
+    class Kind(models.TextChoices):
+        """What it is."""
+
+        TEXT = "text"
+        THINKING = "thinking"
+        TOOL = "tool"
+        NOTE = "note"
+
+    id = models.BigAutoField(primary_key=True)
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="blocks")
+    step = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=8, choices=Kind)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True)
+    # Tool calls: id, name, arguments, result, ok, seconds. Thinking: signature.
+    data = models.JSONField(default=dict)
+    is_open = models.BooleanField(default=True)
+    # Position in the stream of the last event that this row holds.
+    event_number = models.BigIntegerField(default=0)
+    event_count = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["turn", "id"], name="blocks_of_turn")]
+
+    def __str__(self) -> str:
+        """Kind and number."""
+        return f"{self.kind} {self.pk}"
+
+
+class Draft(models.Model):
+    """Text typed but not sent, kept on the server so that it survives a reload and a login."""
+
+    account_id = models.BigIntegerField()
+    conversation = models.ForeignKey(
+        Conversation, null=True, on_delete=models.CASCADE, related_name="drafts"
+    )
+    text = models.TextField(blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account_id", "conversation"],
+                name="one_draft_a_conversation",
+                nulls_distinct=False,
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Whose it is."""
+        return f"draft of {self.account_id}"

@@ -1,0 +1,137 @@
+"""Typed readers of environment variables, whose errors name what is wrong.
+
+Every variable is optional. A secret may also come from a file: ``NAME_FILE``
+holds its path (``docs/settings.md`` lists them all).
+"""
+
+import contextlib
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class EnvironmentProblem(ValueError):
+    """A variable has a value that cannot be used; the message names both."""
+
+
+def text(name: str, default: str = "", env: Mapping[str, str] = os.environ) -> str:
+    """The variable's value without outer white space, or *default* when unset or blank."""
+    return env.get(name, "").strip() or default
+
+
+def secret(name: str, env: Mapping[str, str] = os.environ) -> str:
+    """The variable's value, or the content of the file that ``NAME_FILE`` names."""
+    value = text(name, env=env)
+    file = text(f"{name}_FILE", env=env)
+    if value or not file:
+        return value
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{name}_FILE names {file}, which cannot be read: {error}."
+        raise EnvironmentProblem(message) from error
+
+
+def integer(
+    name: str, default: int, low: int, high: int, env: Mapping[str, str] = os.environ
+) -> int:
+    """The variable as a whole number from *low* to *high*."""
+    value = text(name, env=env)
+    if not value:
+        return default
+    try:
+        number = int(value)
+    except ValueError:
+        number = low - 1
+    if not low <= number <= high:
+        message = f"{name} is {value!r}; it takes a whole number from {low} to {high}."
+        raise EnvironmentProblem(message)
+    return number
+
+
+def choice(
+    name: str, default: str, choices: tuple[str, ...], env: Mapping[str, str] = os.environ
+) -> str:
+    """The variable as one of *choices*, any case."""
+    value = text(name, default, env=env).lower()
+    if value not in choices:
+        message = f"{name} is {value!r}; it takes one of {', '.join(choices)}."
+        raise EnvironmentProblem(message)
+    return value
+
+
+def names(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
+    """The variable as a list: items parted by commas, blanks dropped."""
+    return [item.strip() for item in text(name, env=env).split(",") if item.strip()]
+
+
+@dataclass(frozen=True)
+class DataFolder:
+    """Where everything of this instance lies (``JENNY_DATA_DIR``)."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """The SQLite database, unless ``DATABASE_URL`` names another."""
+        return self.root / "db.sqlite3"
+
+    @property
+    def redis(self) -> Path:
+        """The folder of the embedded server: socket, append-only file, log."""
+        return self.root / "redis"
+
+    @property
+    def redis_socket(self) -> Path:
+        """The embedded server's Unix socket."""
+        return self.redis / "redis.sock"
+
+    @property
+    def workspaces(self) -> Path:
+        """One folder a workspace, named by its slug."""
+        return self.root / "workspaces"
+
+    @property
+    def secret_key(self) -> Path:
+        """The key that signs sessions and encrypts API keys; made once."""
+        return self.root / "secret_key"
+
+    @property
+    def setup_token(self) -> Path:
+        """The token that the first visitor needs; gone once an owner exists."""
+        return self.root / "setup_token"
+
+    @property
+    def running_lock(self) -> Path:
+        """Held by ``manage.py up`` so that one data folder is served once."""
+        return self.root / "running.lock"
+
+
+def data_folder(env: Mapping[str, str] = os.environ) -> DataFolder:
+    """The data folder, made when missing, readable by its owner only."""
+    root = Path(text("JENNY_DATA_DIR", "data", env=env)).expanduser().resolve()
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"JENNY_DATA_DIR names {root}, which cannot be made: {error}."
+        raise EnvironmentProblem(message) from error
+    return DataFolder(root)
+
+
+def kept_secret(path: Path) -> str:
+    """The secret kept in *path*, made on first use; readable by its owner only.
+
+    Several processes may start at once, and any may be killed: the file appears
+    whole or not at all, and the first to link it decides.
+    """
+    if not path.exists():
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            with contextlib.suppress(FileExistsError):
+                os.link(file.name, path)
+    return path.read_text(encoding="utf-8").strip()

@@ -1,0 +1,194 @@
+"""One settings module for all deployments; what differs comes from the environment.
+
+``docs/settings.md`` lists every variable.
+"""
+
+from pathlib import Path
+
+import dj_database_url
+from django.utils.csp import CSP
+
+from jenny import env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+JENNY_VERSION = "0.1.0"
+JENNY_DATA = env.data_folder()
+
+# --- Secrets and hosts -----------------------------------------------------------------------
+
+SECRET_KEY = env.secret("JENNY_SECRET_KEY") or env.kept_secret(JENNY_DATA.secret_key)
+DEBUG = False
+JENNY_HOST = env.text("JENNY_HOST", "127.0.0.1")
+JENNY_PORT = env.integer("JENNY_PORT", 8000, 1, 65535)
+ALLOWED_HOSTS = env.names("JENNY_ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
+CSRF_TRUSTED_ORIGINS = env.names("JENNY_TRUSTED_ORIGINS")
+
+# --- Applications ----------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "jenny.accounts",
+    "jenny.chat",
+    "memory",
+    "wikis",
+    "settings_ui",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "lucide",
+    "django_celery_beat",
+    "axes",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "jenny.accounts.middleware.FirstRunMiddleware",
+    "jenny.accounts.middleware.LoginMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "jenny.urls"
+ASGI_APPLICATION = "jenny.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "jenny.views.page_context",
+            ],
+            "builtins": ["lucide.templatetags.lucide"],
+        },
+    }
+]
+
+# --- Database --------------------------------------------------------------------------------
+
+_DATABASE_URL = env.secret("DATABASE_URL")
+if _DATABASE_URL:
+    DATABASES = {"default": dict(dj_database_url.parse(_DATABASE_URL, conn_max_age=600))}
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+else:
+    DATABASES = {
+        "default": {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": JENNY_DATA.database,
+            "CONN_MAX_AGE": 600,
+            "OPTIONS": {
+                "timeout": 20,
+                "transaction_mode": "IMMEDIATE",
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;"
+                ),
+            },
+        }
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Accounts and sessions -------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.Account"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/chat/"
+LOGOUT_REDIRECT_URL = "/login/"
+SESSION_COOKIE_AGE = 30 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "jenny.accounts.views.csrf_failure"
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "jenny.accounts.views.locked_out"
+AXES_ENABLE_ACCESS_FAILURE_LOG = False
+AXES_VERBOSE = False
+
+# --- Security --------------------------------------------------------------------------------
+
+# A proxy in front that ends TLS is believed only when the operator named an https origin.
+JENNY_BEHIND_TLS = any(origin.startswith("https://") for origin in CSRF_TRUSTED_ORIGINS)
+if JENNY_BEHIND_TLS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+    SECURE_HSTS_SECONDS = 31536000
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CSP = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF],
+    "img-src": [CSP.SELF, "data:"],
+    "font-src": [CSP.SELF],
+    "connect-src": [CSP.SELF],
+    "manifest-src": [CSP.SELF],
+    "worker-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
+    "object-src": [CSP.NONE],
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+# --- Static files ----------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "build" / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+
+# --- Redis and the queue ---------------------------------------------------------------------
+
+REDIS_URL = env.secret("REDIS_URL") or f"unix://{JENNY_DATA.redis_socket}"
+JENNY_WORKER_THREADS = env.integer("JENNY_WORKER_THREADS", 64, 1, 512)
+
+# --- Models ----------------------------------------------------------------------------------
+
+JENNY_API_KEY = env.secret("ANTHROPIC_API_KEY")
+JENNY_API_BASE_URL = env.text("ANTHROPIC_BASE_URL", "https://api.anthropic.com")
+JENNY_MODEL = env.text("JENNY_MODEL")
+
+# --- Language, time, logs --------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+JENNY_TIME_ZONE = env.text("JENNY_TIME_ZONE")
+JENNY_LOG_FORMAT = env.choice("JENNY_LOG_FORMAT", "text", ("text", "json"))

@@ -1,0 +1,1 @@
+"""The memory pipeline: what Jenny remembers, in plain files."""

@@ -1,0 +1,1 @@
+"""Wikis: folders of Markdown that the user owns."""
