@@ -1,0 +1,87 @@
+"""The queue's app object: queues, broker, schedule.
+
+Tasks are made with ``@app.task(name="chat.run_turn", queue="chat")`` and get ids only.
+Nothing here relies on a task running once: messages may come twice (late acknowledgement),
+so every task claims its row in the database first.
+"""
+
+import os
+
+from celery import Celery
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jenny.settings")
+
+from django.conf import settings  # noqa: E402 -- the line above names the settings module
+
+# The longest run is a turn (30 minutes) or an import; a message that stays unacknowledged
+# for less than that would be given to a second worker while the first still works on it.
+VISIBILITY_TIMEOUT_SECONDS = 6 * 3600
+
+QUEUES = ("chat", "memory", "maintenance")
+
+
+def queue_threads(chat_threads: int) -> dict[str, int]:
+    """Threads of each queue's own worker process, so that no queue delays another."""
+    return {"chat": chat_threads, "memory": 4, "maintenance": 2}
+
+
+def broker_url(redis_url: str) -> str:
+    """*redis_url* as the broker spells it: redis-py says ``unix://``, kombu ``redis+socket://``."""
+    scheme, separator, rest = redis_url.partition("://")
+    return f"redis+socket://{rest}" if separator and scheme == "unix" else redis_url
+
+
+# What beat starts: name of the row -> (task, seconds between runs, queue). ``manage.py up``
+# makes the rows of this table and takes away those that have left it (``jenny.schedule``).
+SCHEDULE: dict[str, tuple[str, int, str]] = {
+    "chat.reap": ("chat.reap", 5, "maintenance"),
+}
+
+app = Celery("jenny", set_as_current=True)
+app.conf.update(
+    broker_url=broker_url(settings.REDIS_URL),
+    # Publishing is done by requests: with a dead broker it must fail soon, not hang. The row
+    # that the task is for is in the database by then, and "chat.reap" sends it again.
+    broker_connection_timeout=2,
+    broker_transport_options={
+        "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
+        "socket_connect_timeout": 2,
+        "socket_keepalive": True,
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0.1,
+        "interval_max": 0.2,
+        "connect_retries_timeout": 2,
+    },
+    task_publish_retry_policy={
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0.1,
+        "interval_max": 0.2,
+        "retry_errors": None,
+    },
+    # A worker, on the other hand, waits for its broker for as long as it takes.
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    task_queues=[Queue(name) for name in QUEUES],
+    task_default_queue="maintenance",
+    task_create_missing_queues=False,
+    task_acks_late=True,
+    task_reject_on_worker_lost=False,
+    worker_prefetch_multiplier=1,
+    task_ignore_result=True,
+    result_backend=None,
+    task_serializer="json",
+    accept_content=["json"],
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    worker_send_task_events=False,
+    beat_scheduler="django_celery_beat.schedulers:DatabaseScheduler",
+    beat_sync_every=1,
+    beat_max_loop_interval=5,
+    timezone="UTC",
+    enable_utc=True,
+)
+app.autodiscover_tasks()

@@ -1,0 +1,23 @@
+"""The roof: mounts every app's routes."""
+
+from django.urls import include, path
+from django.views.generic import RedirectView
+
+from jenny import views
+
+# /
+urlpatterns = [
+    path("", RedirectView.as_view(url="/chat/"), name="home"),
+    path("", include("jenny.accounts.urls")),
+    path("", include("jenny.chat.urls")),
+    path("", include("settings_ui.urls")),
+    path("health/live", views.live, name="health_live"),
+    path("health/ready", views.ready, name="health_ready"),
+    path("manifest.webmanifest", views.manifest, name="manifest"),
+    path("offline/", views.offline, name="offline"),
+]
+
+handler400 = "jenny.views.bad_request"
+handler403 = "jenny.views.forbidden"
+handler404 = "jenny.views.not_found"
+handler500 = "jenny.views.server_error"

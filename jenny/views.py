@@ -1,0 +1,154 @@
+"""Health, error pages, what every page's frame needs, and the installable app's two files."""
+
+import functools
+from http import HTTPStatus
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.templatetags.static import static
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_safe
+
+# --- What every page's frame needs -----------------------------------------------------------
+
+
+def page_context(request: HttpRequest) -> dict[str, Any]:
+    """``demo notices version account workspace`` for base.html, also for a stranger's page."""
+    account = getattr(request, "user", None)
+    known = account is not None and account.is_authenticated
+    return {
+        "version": settings.JENNY_VERSION,
+        "account": account if known else None,
+        "workspace": account.current_workspace if account is not None and known else None,
+        "demo": False,
+        "notices": [],
+    }
+
+
+# --- Health ----------------------------------------------------------------------------------
+
+
+@login_not_required
+@never_cache
+@require_safe
+def live(_request: HttpRequest) -> HttpResponse:
+    """The process answers. Asks nothing else, so that a broken database does not restart it."""
+    return JsonResponse({"live": True})
+
+
+@login_not_required
+@never_cache
+@require_safe
+def ready(_request: HttpRequest) -> HttpResponse:
+    """Whether a chat would work now: database, its migrations, Redis. 503 names what does not."""
+    checks = {"database": _database(), "redis": _redis()}
+    checks["migrations"] = checks["database"] and _migrations()
+    is_ready = all(checks.values())
+    status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+    return JsonResponse({"ready": is_ready, "checks": checks}, status=status)
+
+
+def _database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+@functools.cache
+def _redis_client() -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2, max_connections=4
+    )
+
+
+def _redis() -> bool:
+    try:
+        return bool(_redis_client().ping())
+    except redis.RedisError:
+        return False
+
+
+class _Migrations:
+    """Whether the database has this code's tables. Once true it stays so for this process."""
+
+    are_applied = False
+
+
+def _migrations() -> bool:
+    if not _Migrations.are_applied:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        _Migrations.are_applied = not plan
+    return _Migrations.are_applied
+
+
+# --- Error pages -----------------------------------------------------------------------------
+
+
+@login_not_required
+def bad_request(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+    """The request could not be read, or named a host that is not ours."""
+    # Without the request: its host may be the very thing that is wrong, and the page's frame asks for it.
+    del request
+    return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)  # type: ignore[arg-type]
+
+
+@login_not_required
+def forbidden(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+    """Somebody may not see this."""
+    return render(request, "403.html", status=HTTPStatus.FORBIDDEN)
+
+
+@login_not_required
+def not_found(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+    """There is nothing here, or nothing for this account."""
+    return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
+
+
+@login_not_required
+def server_error(request: HttpRequest) -> HttpResponse:
+    """A fault of ours. Rendered without context: the database may be what failed."""
+    del request
+    return render(None, "500.html", status=HTTPStatus.INTERNAL_SERVER_ERROR)  # type: ignore[arg-type]
+
+
+# --- The installable app ---------------------------------------------------------------------
+
+
+@login_not_required
+@require_GET
+def manifest(_request: HttpRequest) -> HttpResponseBase:
+    """The web app manifest, so that a phone can install the page."""
+    icons = [
+        {"src": static(f"icons/icon-{size}.png"), "sizes": f"{size}x{size}", "type": "image/png"}
+        for size in (192, 512)
+    ]
+    return JsonResponse(
+        {
+            "name": "Jenny",
+            "short_name": "Jenny",
+            "start_url": "/chat/",
+            "scope": "/",
+            "display": "standalone",
+            "background_color": "#faf8f4",
+            "theme_color": "#faf8f4",
+            "icons": icons,
+        },
+        content_type="application/manifest+json",
+    )
+
+
+@login_not_required
+@require_GET
+def offline(request: HttpRequest) -> HttpResponse:
+    """What the installed app shows without a connection."""
+    return render(request, "offline.html")
