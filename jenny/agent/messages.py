@@ -1,0 +1,213 @@
+"""What is said between a person, a model and its tools, and its form on the wire.
+
+Everything above the provider speaks in these values. ``to_wire`` writes the Messages API's
+form and mends on the way whatever a provider would refuse: a history is made of what people
+paste, what models emit and what a killed process left behind, and one bad block in it would
+otherwise refuse every later turn of that conversation.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+NO_RESULT = "No result: the run ended before this call finished."
+EARLIER_CUT = "(The beginning of this conversation is not shown.)"
+
+_ID_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words, of either side."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What a model thought. The provider checks the signature when it gets the block back;
+    *redacted* holds a block that only the provider can read."""
+
+    text: str
+    signature: str = ""
+    redacted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call that a model asks for. *problem* says why the arguments could not be read."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave."""
+
+    tool_use_id: str
+    content: str
+    ok: bool = True
+
+
+type Part = Text | Thinking | ToolUse | ToolResult
+type Role = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one side says at one time."""
+
+    role: Role
+    parts: tuple[Part, ...]
+
+
+def said(role: Role, text: str) -> Message:
+    """A message of one text."""
+    return Message(role, (Text(text),))
+
+
+def clean(text: str) -> str:
+    """*text* as UTF-8 can carry it: halves of a surrogate pair joined, lone ones replaced by
+    U+FFFD, NUL dropped (providers answer 400 to either)."""
+    if text.isascii():
+        return text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "")
+
+
+def clean_value(value: Any) -> Any:
+    """A JSON value with every string in it cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(str(key)): clean_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_value(item) for item in value]
+    return value
+
+
+def to_wire(messages: Sequence[Message], *, thinking: bool = True) -> list[dict[str, Any]]:
+    """The messages as the API takes them, with a cache breakpoint on the last block.
+
+    Sides alternate and the user begins; every call has exactly one result, right after it;
+    ids are unique; nothing is blank. ``thinking=False`` leaves thinking out (for a provider
+    that refuses it).
+    """
+    wire = [
+        {"role": message.role, "content": [_block(part) for part in message.parts]}
+        for message in _paired(_joined(messages, thinking=thinking))
+    ]
+    _mark_last(wire)
+    return wire
+
+
+def _joined(messages: Iterable[Message], *, thinking: bool) -> list[Message]:
+    """Without blank parts, and with neighbours of one side made one message."""
+    joined: list[Message] = []
+    for message in messages:
+        parts = tuple(part for part in message.parts if _says_something(part, thinking=thinking))
+        if not parts:
+            continue
+        if joined and joined[-1].role == message.role:
+            joined[-1] = replace(joined[-1], parts=joined[-1].parts + parts)
+        else:
+            joined.append(Message(message.role, parts))
+    if joined and joined[0].role == "assistant":
+        joined.insert(0, said("user", EARLIER_CUT))
+    return joined
+
+
+def _says_something(part: Part, *, thinking: bool) -> bool:
+    if isinstance(part, Text):
+        return bool(part.text.strip("\0 \t\r\n\f\v"))
+    if isinstance(part, Thinking):
+        # Unsigned thinking comes from servers that do not take it back.
+        return thinking and bool(part.signature or part.redacted)
+    return True
+
+
+def _paired(messages: list[Message]) -> list[Message]:
+    """With unique call ids, and each call answered in the user message that follows it."""
+    paired: list[Message] = []
+    used: set[str] = set()
+    waiting: dict[str, deque[str]] = {}
+    for message in messages:
+        if message.role == "assistant":
+            parts, waiting = _with_unique_ids(message.parts, used)
+            paired.append(Message("assistant", parts))
+            continue
+        results: list[Part] = []
+        for part in message.parts:
+            # A result without a call, or a second one, is dropped: the API refuses it.
+            if isinstance(part, ToolResult) and waiting.get(part.tool_use_id):
+                results.append(replace(part, tool_use_id=waiting[part.tool_use_id].popleft()))
+        rest = [part for part in message.parts if not isinstance(part, ToolResult)]
+        parts = (*results, *_unanswered(waiting), *rest)
+        waiting = {}
+        if parts:
+            paired.append(Message("user", parts))
+    if any(waiting.values()):
+        paired.append(Message("user", tuple(_unanswered(waiting))))
+    return paired
+
+
+def _with_unique_ids(
+    parts: tuple[Part, ...], used: set[str]
+) -> tuple[tuple[Part, ...], dict[str, deque[str]]]:
+    """The parts with ids nobody has used yet, and the new ids by old one, in order."""
+    renamed: list[Part] = []
+    waiting: dict[str, deque[str]] = {}
+    for part in parts:
+        if not isinstance(part, ToolUse):
+            renamed.append(part)
+            continue
+        stem = _ID_REFUSED.sub("_", part.id)[:60] or "call"
+        unique, number = stem, 2
+        while unique in used:
+            unique, number = f"{stem}_{number}", number + 1
+        used.add(unique)
+        waiting.setdefault(part.id, deque()).append(unique)
+        renamed.append(replace(part, id=unique))
+    return tuple(renamed), waiting
+
+
+def _unanswered(waiting: dict[str, deque[str]]) -> list[Part]:
+    return [ToolResult(id_, NO_RESULT, ok=False) for ids in waiting.values() for id_ in ids]
+
+
+def _block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text):
+            return {"type": "text", "text": clean(text)}
+        case Thinking(redacted=redacted) if redacted:
+            return {"type": "redacted_thinking", "data": redacted}
+        case Thinking(text, signature):
+            # Byte for byte as it came: the signature covers it.
+            return {"type": "thinking", "thinking": text, "signature": signature}
+        case ToolUse(id_, name, arguments):
+            return {
+                "type": "tool_use",
+                "id": id_,
+                "name": clean(name),
+                "input": clean_value(arguments),
+            }
+        case ToolResult(id_, content, ok):
+            block = {"type": "tool_result", "tool_use_id": id_, "content": clean(content)}
+            return block if ok else {**block, "is_error": True}
+
+
+def _mark_last(wire: list[dict[str, Any]]) -> None:
+    """Put the cache breakpoint where the next request's common beginning ends."""
+    for message in reversed(wire):
+        for block in reversed(message["content"]):
+            if block["type"] in {"text", "tool_use", "tool_result"}:
+                block["cache_control"] = {"type": "ephemeral"}
+                return
