@@ -7,7 +7,10 @@ so every task claims its row in the database first.
 
 import os
 
+from typing import Any
+
 from celery import Celery
+from celery.signals import setup_logging
 from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jenny.settings")
@@ -78,6 +81,8 @@ app.conf.update(
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     worker_send_task_events=False,
+    worker_enable_remote_control=False,
+    result_expires=None,
     beat_scheduler="django_celery_beat.schedulers:DatabaseScheduler",
     beat_sync_every=1,
     beat_max_loop_interval=5,
@@ -85,3 +90,8 @@ app.conf.update(
     enable_utc=True,
 )
 app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def _keep_our_logging(**_: Any) -> None:
+    """Django's settings have set the logs up; Celery would add handlers of its own."""

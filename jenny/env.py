@@ -5,12 +5,16 @@ holds its path (``docs/settings.md`` lists them all).
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+
+SOCKET_PATH_BYTES = 100
 
 
 class EnvironmentProblem(ValueError):
@@ -86,8 +90,16 @@ class DataFolder:
 
     @property
     def redis_socket(self) -> Path:
-        """The embedded server's Unix socket."""
-        return self.redis / "redis.sock"
+        """The embedded server's Unix socket.
+
+        Systems take about 100 bytes for a socket's path; for a folder that lies deeper it
+        is made in the temporary folder, under a name that belongs to this data folder.
+        """
+        path = self.redis / "redis.sock"
+        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
+            return path
+        mark = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"jenny-{os.getuid()}-{mark}" / "redis.sock"
 
     @property
     def workspaces(self) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import dj_database_url
 from django.utils.csp import CSP
 
-from jenny import env
+from jenny import env, logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 JENNY_VERSION = "0.1.0"
@@ -20,12 +20,14 @@ SECRET_KEY = env.secret("JENNY_SECRET_KEY") or env.kept_secret(JENNY_DATA.secret
 DEBUG = False
 JENNY_HOST = env.text("JENNY_HOST", "127.0.0.1")
 JENNY_PORT = env.integer("JENNY_PORT", 8000, 1, 65535)
-ALLOWED_HOSTS = env.names("JENNY_ALLOWED_HOSTS") or ["localhost", "127.0.0.1", "[::1]"]
+# Loopback names stay allowed beside the operator's: health checks use them.
+ALLOWED_HOSTS = [*env.names("JENNY_ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.names("JENNY_TRUSTED_ORIGINS")
 
 # --- Applications ----------------------------------------------------------------------------
 
 INSTALLED_APPS = [
+    "jenny",
     "jenny.accounts",
     "jenny.chat",
     "memory",
@@ -192,3 +194,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 JENNY_TIME_ZONE = env.text("JENNY_TIME_ZONE")
 JENNY_LOG_FORMAT = env.choice("JENNY_LOG_FORMAT", "text", ("text", "json"))
+LOGGING = logs.config(JENNY_LOG_FORMAT)
+for _secret in (SECRET_KEY, JENNY_API_KEY, env.secret("JENNY_SETUP_TOKEN")):
+    logs.hide(_secret)
