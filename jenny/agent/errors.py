@@ -3,10 +3,11 @@
     AgentError                 the person: a sentence, and whether trying again helps
     ├── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     └── RunLimit               a limit of the run; ENDINGS says the rest
+    ToolProblem                the model: what happened and what to do instead
     Cancelled                  nobody: stop, and say nothing more
 
-What goes wrong inside a tool is for the model and never an exception out of the loop
-(``ToolOutcome``).
+What goes wrong inside a tool is for the model and never an exception out of the loop: a
+``ToolProblem`` ends at the toolbox, as a ``ToolOutcome``.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ class AgentError(Exception):
         self.kind = kind
         self.sentence = sentence
         self.can_retry = can_retry
+
+
+class ToolProblem(Exception):  # noqa: N818 - the loop goes on; only the call came to nothing
+    """Something the model should know: why its call did nothing, and what to do instead."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
 
 
 class Cancelled(Exception):  # noqa: N818 - it is no error: somebody asked for it
