@@ -135,6 +135,11 @@ AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "jenny.accounts.views.locked_out"
+AXES_CLIENT_IP_CALLABLE = "jenny.accounts.access.client_address"
+AXES_USERNAME_CALLABLE = "jenny.accounts.access.throttled_name"
+# Somebody else's attempts must not keep the owner out for ever.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ACCESS_FAILURE_LOG = False
 AXES_VERBOSE = False
 

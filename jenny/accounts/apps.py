@@ -1,6 +1,7 @@
 """The accounts app."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in, user_logged_out
 
 
 class AccountsConfig(AppConfig):
@@ -9,3 +10,11 @@ class AccountsConfig(AppConfig):
     name = "jenny.accounts"
     label = "accounts"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Keep the list of sessions in step with logins and logouts."""
+        # Models can be imported only once the apps are loaded.
+        from jenny.accounts import access  # noqa: PLC0415
+
+        user_logged_in.connect(access.note_login, dispatch_uid="accounts.note_login")
+        user_logged_out.connect(access.note_logout, dispatch_uid="accounts.note_logout")

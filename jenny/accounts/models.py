@@ -1,11 +1,68 @@
 """Accounts, the workspaces they own, their API keys and their sessions."""
 
+import datetime
 import uuid
 from pathlib import Path
+from typing import ClassVar
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.contrib.auth.models import AbstractUser, UserManager
+from django.contrib.sessions.models import Session
+from django.db import IntegrityError, models, transaction
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.http import HttpRequest
+from django.utils import timezone
+
+from jenny.accounts import slugs
+from jenny.accounts.devices import describe
+from jenny.accounts.errors import AccountExists, OwnerExists, OwnerMissing
+from jenny.accounts.vault import Unreadable, Vault, mask
+
+
+class Accounts(UserManager["Account"]):
+    """Makes accounts, each with its first workspace's row."""
+
+    # Migrations must not depend on this module.
+    use_in_migrations = False
+
+    def get_by_natural_key(self, username: str | None) -> "Account":
+        """The account of that name, in any case: nobody remembers a capital letter."""
+        return self.get(Q(username=username) | Q(username__iexact=username))
+
+    def make_owner(self, username: str, password: str, zone: str) -> "Account":
+        """The first account. :raises OwnerExists: somebody was faster, or there are accounts."""
+        if self.exists():
+            raise OwnerExists
+        try:
+            return self._make(username, password, zone, is_superuser=True)
+        except IntegrityError as error:
+            raise OwnerExists from error
+
+    def make_account(self, username: str, password: str, zone: str) -> "Account":
+        """A further account. :raises OwnerMissing, AccountExists:"""
+        if not self.exists():
+            raise OwnerMissing
+        try:
+            return self._make(username, password, zone, is_superuser=False)
+        except IntegrityError as error:
+            raise AccountExists(username) from error
+
+    def _make(
+        self, username: str, password: str, zone: str, *, is_superuser: bool
+    ) -> "Account":
+        # Hashing takes tens of milliseconds: outside the transaction.
+        account = self.model(
+            username=self.model.normalize_username(username),
+            is_superuser=is_superuser,
+            time_zone=zone,
+        )
+        account.set_password(password)
+        with transaction.atomic():
+            account.save(using=self._db)
+            account.current_workspace = Workspace.make(account, account.username)
+            account.save(update_fields=["current_workspace"])
+        return account
 
 
 class Account(AbstractUser):
@@ -15,6 +72,33 @@ class Account(AbstractUser):
     current_workspace = models.ForeignKey(
         "Workspace", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
+
+    objects: ClassVar[Accounts] = Accounts()  # type: ignore[assignment]
+
+    class Meta(AbstractUser.Meta):  # type: ignore[name-defined,misc]
+        constraints = [
+            # Two people may finish the first run at once; the database lets one through.
+            models.UniqueConstraint(
+                fields=["is_superuser"],
+                condition=Q(is_superuser=True),
+                name="one_owner",
+            ),
+            models.UniqueConstraint(Lower("username"), name="one_account_a_name"),
+        ]
+
+    def keys(self) -> dict[str, str]:
+        """The account's API keys by origin, decrypted; those no longer readable are left out."""
+        found = {}
+        for row in self.api_keys.all():
+            key = row.reveal()
+            if key is not None:
+                found[row.origin] = key
+        return found
+
+    def end_sessions(self, *, keep: str = "") -> int:
+        """End every session of this account but the one with the key *keep*; how many."""
+        rows = self.login_sessions.exclude(session_key=keep)
+        return sum(row.end() for row in rows)
 
 
 class LiveWorkspaces(models.Manager["Workspace"]):
@@ -54,6 +138,22 @@ class Workspace(models.Model):
         """The workspace's folder."""
         return Path(settings.JENNY_DATA.workspaces / self.slug)
 
+    @classmethod
+    def make(cls, owner: Account, name: str) -> "Workspace":
+        """A row with a slug that no row ever had and no folder bears: a folder that lies
+        there without a row is somebody's files, and not to be taken over unasked."""
+        for slug in slugs.candidates(name):
+            if (settings.JENNY_DATA.workspaces / slug).exists():
+                continue
+            try:
+                with transaction.atomic():
+                    return cls.all_objects.create(
+                        owner=owner, slug=slug, name=name[:80]
+                    )
+            except IntegrityError:
+                continue
+        raise AssertionError  # candidates() has no end
+
 
 class ApiKey(models.Model):
     """A key for one origin (scheme, host, port), encrypted; never sent to another origin."""
@@ -68,26 +168,88 @@ class ApiKey(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["account", "origin"], name="one_key_per_origin")
+            models.UniqueConstraint(
+                fields=["account", "origin"], name="one_key_per_origin"
+            )
         ]
 
     def __str__(self) -> str:
         """The origin and the masked key."""
         return f"{self.origin} {self.hint}"
 
+    @classmethod
+    def keep(cls, account: Account, origin: str, key: str) -> None:
+        """Store *key* for *origin*, in place of an earlier one."""
+        cls.objects.update_or_create(
+            account=account,
+            origin=origin,
+            defaults={
+                "ciphertext": Vault(settings.SECRET_KEY).encrypt(key, origin),
+                "hint": mask(key),
+            },
+        )
+
+    def reveal(self) -> str | None:
+        """The key; ``None`` when it cannot be read since the secret key is another one."""
+        try:
+            return Vault(settings.SECRET_KEY).decrypt(
+                bytes(self.ciphertext), self.origin
+            )
+        except Unreadable:
+            return None
+
 
 class LoginSession(models.Model):
-    """A session somebody is logged in with, so that it can be listed and ended."""
+    """A session somebody is logged in with, so that it can be listed and ended.
+
+    A session without such a row is no login (``jenny.accounts.middleware``).
+    """
 
     account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="login_sessions"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        related_name="login_sessions",
     )
     session_key = models.CharField(max_length=40, unique=True)
     device = models.CharField(max_length=200, blank=True)
     address = models.GenericIPAddressField(null=True, blank=True)
     started_at = models.DateTimeField(auto_now_add=True)
-    seen_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField(default=timezone.now)
 
     def __str__(self) -> str:
         """Whose it is, and the device."""
         return f"{self.account_id} {self.device}"
+
+    @classmethod
+    def begin(cls, request: HttpRequest, account: Account, address: str | None) -> None:
+        """Note that *account* logged in with the request's session; forget those that ran out."""
+        if request.session.session_key is None:
+            request.session.save()
+        Session.objects.filter(expire_date__lt=timezone.now()).delete()
+        cls.objects.exclude(
+            session_key__in=Session.objects.values("session_key")
+        ).delete()
+        cls.objects.update_or_create(
+            session_key=request.session.session_key,
+            defaults={
+                "account": account,
+                "device": describe(request.headers.get("User-Agent", "")),
+                "address": address,
+                "seen_at": timezone.now(),
+            },
+        )
+
+    def note_visit(self, address: str | None) -> None:
+        """Move *last seen*, once a minute at most: a write for every request would be waste."""
+        now = timezone.now()
+        if (
+            now - self.seen_at >= datetime.timedelta(minutes=1)
+            or address != self.address
+        ):
+            LoginSession.objects.filter(pk=self.pk).update(seen_at=now, address=address)
+
+    def end(self) -> bool:
+        """End the session: the next request that bears it is a stranger's."""
+        Session.objects.filter(session_key=self.session_key).delete()
+        deleted, _ = self.delete()
+        return bool(deleted)

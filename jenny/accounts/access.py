@@ -1,0 +1,183 @@
+"""Who asks, for which workspace, and where a stranger is sent: the first line of every view."""
+
+import ipaddress
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.sessions.models import Session
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django_htmx.http import HttpResponseClientRedirect
+
+from jenny.accounts import kept
+from jenny.accounts.models import Account, LoginSession, Workspace
+
+_LONGEST_WAY_BACK = 2_000
+
+
+# --- Who asks, and for what ------------------------------------------------------------------
+
+
+def account(request: HttpRequest) -> Account:
+    """Who is logged in. :raises PermissionDenied: nobody (the middleware sends them away first)."""
+    user = getattr(request, "user", None) or get_user(request)
+    if not user.is_authenticated or not isinstance(user, Account):
+        raise PermissionDenied
+    return user
+
+
+def workspace(request: HttpRequest) -> Workspace:
+    """The workspace that the account works in now; only ever one of its own."""
+    person = account(request)
+    current = person.current_workspace
+    if (
+        current is None
+        or current.owner_id != person.pk
+        or current.deleted_at is not None
+    ):
+        current = person.workspaces(manager="objects").order_by("created_at").first()
+        if current is None:
+            current = Workspace.make(person, person.username)
+        person.current_workspace = current
+        person.save(update_fields=["current_workspace"])
+    return current
+
+
+# --- Sessions --------------------------------------------------------------------------------
+
+
+def session_is_live(session_key: str) -> bool:
+    """Whether somebody is still logged in with that session; event streams ask at each heartbeat."""
+    return (
+        LoginSession.objects.filter(
+            session_key=session_key, account__is_active=True
+        ).exists()
+        and Session.objects.filter(
+            session_key=session_key, expire_date__gt=timezone.now()
+        ).exists()
+    )
+
+
+def note_login(sender: object, request: HttpRequest, user: Account, **_: Any) -> None:
+    """Put the new session on the account's list (signal ``user_logged_in``)."""
+    del sender
+    LoginSession.begin(request, user, client_address(request))
+
+
+def note_logout(sender: object, request: HttpRequest, **_: Any) -> None:
+    """Take the session off the list (signal ``user_logged_out``)."""
+    del sender
+    LoginSession.objects.filter(session_key=request.session.session_key or "").delete()
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """The address that the request came from.
+
+    ``X-Forwarded-For`` is the client's own word unless a proxy of ours wrote it: it counts
+    only when the operator named an https origin (``JENNY_TRUSTED_ORIGINS``), and then only
+    its last entry, which the proxy nearest to us added.
+    """
+    address = request.META.get("REMOTE_ADDR", "")
+    forwarded = request.headers.get("X-Forwarded-For", "")
+    if settings.JENNY_BEHIND_TLS and forwarded:
+        address = forwarded.rsplit(",", 1)[-1]
+    try:
+        return str(ipaddress.ip_address(address.strip()))
+    except ValueError:
+        return None
+
+
+def throttled_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
+    """The name that failed logins are counted for: in any case it is the same one."""
+    given = credentials or request.POST
+    return str(given.get("username", ""))[:150].casefold()
+
+
+# --- Strangers -------------------------------------------------------------------------------
+
+
+def is_own_url(request: HttpRequest, url: str) -> bool:
+    """Whether *url* leads to this very site."""
+    return url_has_allowed_host_and_scheme(
+        url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+
+
+def is_same_site(request: HttpRequest) -> bool:
+    """Whether a page of ours sent the request, as far as the browser tells; if in doubt, not."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site == "same-origin"
+    source = request.headers.get("Origin") or request.headers.get("Referer", "")
+    return bool(urlsplit(source).netloc) and is_own_url(request, source)
+
+
+def is_script(request: HttpRequest) -> bool:
+    """Whether a script of the page asks, which cannot follow a redirect to a login page."""
+    accepted = request.headers.get("Accept", "")
+    return (
+        request.headers.get("X-Requested-With") == "XMLHttpRequest"
+        or accepted.startswith(("application/json", "text/event-stream"))
+        or request.headers.get("Sec-Fetch-Dest") == "empty"
+    )
+
+
+def way_back(request: HttpRequest) -> str:
+    """The path of the page that the request was made from, to return to after a login."""
+    by_htmx = request.headers.get("HX-Request") == "true"
+    if request.method in {"GET", "HEAD"} and not by_htmx and not is_script(request):
+        return request.get_full_path()[:_LONGEST_WAY_BACK]
+    page = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
+    if page and is_own_url(request, page):
+        parts = urlsplit(page)
+        path = parts.path + (f"?{parts.query}" if parts.query else "")
+        return path[:_LONGEST_WAY_BACK] or "/"
+    return page_of(request.path)
+
+
+def page_of(path: str) -> str:
+    """The page that a form's address belongs to: ``/chat/<id>/send`` → ``/chat/<id>/``."""
+    return path if path.endswith("/") else path.rsplit("/", 1)[0] + "/"
+
+
+def keep_text(request: HttpRequest) -> str:
+    """Keep the typed ``text`` of a form that could not be taken, and return it.
+
+    Only when a page of ours sent it: another site must neither put words into a composer
+    nor replace the visitor's session by a new one.
+    """
+    text = request.POST.get("text", "") if request.method == "POST" else ""
+    if text and is_same_site(request):
+        kept.keep(request.session, page_of(request.path), text)
+    return text[: kept.LIMIT]
+
+
+def take_kept_text(request: HttpRequest, path: str) -> str:
+    """The text that was kept for the page at *path*; handed out once, empty when there is none."""
+    return kept.take(request.session, path)
+
+
+def send_to(request: HttpRequest, url: str) -> HttpResponse:
+    """Send whoever asks to the page at *url*, in the way that the asker understands."""
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponseClientRedirect(url)
+    if is_script(request):
+        return JsonResponse(
+            {"login": url, "sentence": "Your session has ended. Log in to go on."},
+            status=401,
+        )
+    return HttpResponseRedirect(
+        url, status=302 if request.method in {"GET", "HEAD"} else 303
+    )
+
+
+def send_to_login(request: HttpRequest) -> HttpResponse:
+    """Send a stranger to the login, with the way back; what they typed is kept."""
+    keep_text(request)
+    return send_to(
+        request, f"{settings.LOGIN_URL}?{urlencode({'next': way_back(request)})}"
+    )

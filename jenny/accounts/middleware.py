@@ -1,0 +1,87 @@
+"""First run and login: what stands before every view."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth import logout
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from jenny.accounts import access, zones
+from jenny.accounts.models import Account, LoginSession
+
+type GetResponse = Callable[[HttpRequest], HttpResponseBase]
+
+# What a browser or a health check may fetch before there is an owner.
+_OPEN_BEFORE_OWNER = ("/health/", "/static/", "/manifest.webmanifest", "/offline/")
+_SETUP = "/setup/"
+
+
+class FirstRunMiddleware:
+    """No account yet: every page leads to the set-up."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        """Wrap the rest."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Redirect, or go on. Asked of the database each time: nothing is held in a process."""
+        if (
+            request.path == _SETUP
+            or request.path.startswith(_OPEN_BEFORE_OWNER)
+            or request.user.is_authenticated
+            or Account.objects.exists()
+        ):
+            return self.get_response(request)
+        return access.send_to(request, _SETUP)
+
+
+class LoginMiddleware:
+    """Every view but those marked ``login_not_required`` needs a session that was not ended."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        """Wrap the rest."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Settle who asks, in whose time zone; pages of an account are not for any cache."""
+        user = request.user
+        if not user.is_authenticated:
+            return self.get_response(request)
+        if not _is_listed(request):
+            logout(request)
+            return self.get_response(request)
+        with timezone.override(zones.zone(user.time_zone)):
+            response = self.get_response(request)
+        if not response.has_header("Cache-Control"):
+            response["Cache-Control"] = "no-store"
+        return response
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponseBase],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> HttpResponse | None:
+        """Send a stranger to the login. Runs after the CSRF check, so that a forged form stops there."""
+        del args, kwargs
+        if request.user.is_authenticated or not getattr(view, "login_required", True):
+            return None
+        return access.send_to_login(request)
+
+
+def _is_listed(request: HttpRequest) -> bool:
+    """Whether the session is on the account's list; notes the visit and renews it once a day."""
+    row = LoginSession.objects.filter(
+        session_key=request.session.session_key or "", account_id=request.user.pk
+    ).first()
+    if row is None:
+        return False
+    row.note_visit(access.client_address(request))
+    today = timezone.now().astimezone(datetime.UTC).date().isoformat()
+    if request.session.get("renewed") != today:
+        request.session["renewed"] = today
+    return True

@@ -1,0 +1,12 @@
+"""Routes of the first run and the login."""
+
+from django.urls import path
+
+from jenny.accounts import views
+
+# /
+urlpatterns = [
+    path("setup/", views.setup, name="setup"),
+    path("login/", views.login, name="login"),
+    path("logout/", views.logout, name="logout"),
+]

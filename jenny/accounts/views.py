@@ -1,0 +1,188 @@
+"""First run, login, logout, and what becomes of a form that came too late."""
+
+import math
+from typing import Any
+
+from axes.models import AccessAttempt
+from django.conf import settings
+from django.contrib.auth import login as log_in
+from django.contrib.auth import logout as log_out
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import Resolver404, resolve
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from jenny.accounts import access, kept, setup_token, zones
+from jenny.accounts.errors import OwnerExists
+from jenny.accounts.forms import LoginForm, SetupForm
+from jenny.accounts.models import Account
+
+_PROOF = "setup_proof"
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+# --- First run -------------------------------------------------------------------------------
+
+
+@login_not_required
+@sensitive_post_parameters("password", "token")
+@never_cache
+@require_http_methods(["GET", "POST"])
+def setup(request: HttpRequest) -> HttpResponse:
+    """Make the owner and the first workspace; 404 once there is an account."""
+    if Account.objects.exists():
+        raise Http404
+    token = setup_token.current(settings.JENNY_DATA)
+    given = request.GET.get("token", "")
+    if given and setup_token.matches(given, token):
+        # Out of the address at once: addresses end up in histories and logs.
+        request.session[_PROOF] = setup_token.proof(token)
+        return redirect("setup")
+    is_proved = request.session.get(_PROOF) == setup_token.proof(token)
+    form = SetupForm(request.POST or None, token_is_proved=is_proved)
+    if not is_proved and given:
+        form = SetupForm({"token": given})
+        form.errors.clear()
+        form.add_error("token", _WRONG_TOKEN)
+        return render(request, "accounts/setup.html", {"form": form}, status=403)
+    if request.method == "GET":
+        return render(request, "accounts/setup.html", {"form": form})
+    valid = form.is_valid()
+    if not is_proved and not setup_token.matches(form.data.get("token", ""), token):
+        form.errors.pop("token", None)
+        form.add_error("token", _WRONG_TOKEN)
+        return render(request, "accounts/setup.html", {"form": form}, status=403)
+    if not valid:
+        return render(request, "accounts/setup.html", {"form": form}, status=422)
+    return _make_owner(request, form.cleaned_data)
+
+
+_WRONG_TOKEN = (
+    "This is not the setup token. The right one is in the link that Jenny printed when she was "
+    "started (docker compose logs web), and in the file setup_token in the data folder."
+)
+
+
+def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
+    zone = zones.first_known(data["zone"], settings.JENNY_TIME_ZONE)
+    try:
+        owner = Account.objects.make_owner(data["username"], data["password"], zone)
+    except OwnerExists as error:
+        raise Http404 from error
+    request.session.pop(_PROOF, None)
+    setup_token.forget(settings.JENNY_DATA)
+    log_in(request, owner, backend=_BACKEND)
+    return redirect("chat")
+
+
+# --- Login, logout ---------------------------------------------------------------------------
+
+
+@login_not_required
+@sensitive_post_parameters("password")
+@never_cache
+@require_http_methods(["GET", "POST"])
+def login(request: HttpRequest) -> HttpResponse:
+    """Let somebody in and send them back to where they wanted to go."""
+    goal = _goal(request)
+    if request.user.is_authenticated:
+        return redirect(goal)
+    if request.method == "GET":
+        return _login_page(request, LoginForm(request=request), goal)
+    form = LoginForm(request.POST, request=request)
+    if not form.is_valid() or form.account is None:
+        return _login_page(request, form, goal, status=422)
+    log_in(request, form.account, backend=_BACKEND)
+    return redirect(goal)
+
+
+def _goal(request: HttpRequest) -> str:
+    """Where to go after the login: only ever a page of this site that can be opened by address."""
+    goal = request.POST.get("next") or request.GET.get("next") or ""
+    if not goal.startswith("/") or not access.is_own_url(request, goal):
+        return settings.LOGIN_REDIRECT_URL
+    try:
+        found = resolve(goal.partition("?")[0].partition("#")[0])
+    except Resolver404:
+        return settings.LOGIN_REDIRECT_URL
+    return (
+        settings.LOGIN_REDIRECT_URL
+        if found.url_name in {"login", "logout", "setup"}
+        else goal
+    )
+
+
+def _login_page(
+    request: HttpRequest, form: LoginForm, goal: str, *, status: int = 200
+) -> HttpResponse:
+    context = {"form": form, "next": goal, "kept_text": kept.newest(request.session)}
+    return render(request, "accounts/login.html", context, status=status)
+
+
+def locked_out(
+    request: HttpRequest,
+    _response: HttpResponse | None,
+    credentials: dict[str, Any] | None,
+) -> HttpResponse:
+    """The login page after too many failures: says for how long (called by axes)."""
+    cool_off = settings.AXES_COOLOFF_TIME * 3600
+    last = (
+        AccessAttempt.objects.filter(
+            username=access.throttled_name(request, credentials),
+            ip_address=access.client_address(request),
+        )
+        .order_by("-attempt_time")
+        .first()
+    )
+    passed = (timezone.now() - last.attempt_time).total_seconds() if last else 0
+    minutes = max(1, math.ceil((cool_off - passed) / 60))
+    context = {
+        "form": LoginForm(
+            request=request, initial={"username": request.POST.get("username", "")}
+        ),
+        "next": _goal(request),
+        "kept_text": kept.newest(request.session),
+        "locked_minutes": minutes,
+    }
+    response = render(request, "accounts/login.html", context, status=429)
+    response["Retry-After"] = str(minutes * 60)
+    return response
+
+
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    access.account(request)
+    log_out(request)
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponseClientRedirect(settings.LOGOUT_REDIRECT_URL)
+    return redirect(settings.LOGOUT_REDIRECT_URL)
+
+
+# --- A form that came too late ---------------------------------------------------------------
+
+
+@login_not_required
+@never_cache
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form from before the last login, or from another site. What was typed is shown again."""
+    del reason
+    text = access.keep_text(request)
+    page = access.way_back(request)
+    sentence = (
+        "Nothing was sent: this page is older than your login. Your text is kept; load the page "
+        "again to send it."
+        if text
+        else "Nothing was done: this page is older than your login. Load it again and repeat."
+    )
+    if request.headers.get("HX-Request") == "true" and access.is_same_site(request):
+        return HttpResponseClientRedirect(page)
+    if access.is_script(request):
+        return JsonResponse({"reload": page, "sentence": sentence}, status=403)
+    context = {"text": text, "page": page, "sentence": sentence}
+    return render(request, "accounts/csrf.html", context, status=403)

@@ -1,0 +1,24 @@
+"""Time zones by name."""
+
+import datetime
+import functools
+import zoneinfo
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """Every zone's name; reading the list from disk takes a while, so it is read once."""
+    return frozenset(zoneinfo.available_timezones())
+
+
+def first_known(*candidates: str) -> str:
+    """The first of *candidates* that is a zone's name; ``UTC`` when none is."""
+    return next((name for name in candidates if name in names()), "UTC")
+
+
+def zone(name: str) -> datetime.tzinfo:
+    """The zone of that name; UTC when there is none."""
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return datetime.UTC
