@@ -10,12 +10,21 @@ What goes wrong inside a tool is for the model and never an exception out of the
 ``ToolProblem`` ends at the toolbox, as a ``ToolOutcome``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 type CancelReason = Literal["stop", "shutdown", "lost", "time"]
 type Ending = Literal[
-    "done", "stopped", "shutdown", "lost", "step_cap", "repeat", "cut", "failed", "time", "tokens"
+    "done",
+    "stopped",
+    "shutdown",
+    "lost",
+    "step_cap",
+    "repeat",
+    "cut",
+    "failed",
+    "time",
+    "tokens",
 ]
 
 
@@ -54,7 +63,7 @@ class FaultKind:
 
     what: str
     cure: str
-    retryable: bool = False
+    retryable: bool = field(default=False, kw_only=True)
 
 
 _LATER = "Try again in a little while."
@@ -63,23 +72,29 @@ _MODEL = "Check the model and the address in Settings → Models, then try again
 
 FAULTS: dict[str, FaultKind] = {
     "unreachable": FaultKind(
-        "{host} could not be reached.", f"See whether it runs and is connected. {_LATER}", True
+        "{host} could not be reached.",
+        f"See whether it runs and is connected. {_LATER}",
+        retryable=True,
     ),
-    "insecure": FaultKind("The connection to {host} is not secure (its certificate is refused).", _MODEL),
-    "dropped": FaultKind("The connection to {host} broke off.", _LATER, True),
-    "cut_off": FaultKind("{host} ended the reply in the middle.", _LATER, True),
-    "silent": FaultKind("{host} said nothing for {seconds} seconds.", _LATER, True),
-    "malformed": FaultKind("{host} sent something that is not a reply.", _MODEL, True),
+    "insecure": FaultKind(
+        "The connection to {host} is not secure (its certificate is refused).", _MODEL
+    ),
+    "dropped": FaultKind("The connection to {host} broke off.", _LATER, retryable=True),
+    "cut_off": FaultKind("{host} ended the reply in the middle.", _LATER, retryable=True),
+    "silent": FaultKind("{host} said nothing for {seconds} seconds.", _LATER, retryable=True),
+    "malformed": FaultKind("{host} sent something that is not a reply.", _MODEL, retryable=True),
     "too_long": FaultKind("{host} sent more than a reply can hold.", _MODEL),
     "not_the_api": FaultKind("{host} answers, but not as a model does.", _MODEL),
     "redirected": FaultKind("{host} points to another address, which is not followed.", _MODEL),
-    "rate_limited": FaultKind("{host} is asked too often at the moment.", _LATER, True),
-    "overloaded": FaultKind("{host} is overloaded.", _LATER, True),
-    "server_error": FaultKind("{host} had an internal error.", _LATER, True),
+    "rate_limited": FaultKind("{host} is asked too often at the moment.", _LATER, retryable=True),
+    "overloaded": FaultKind("{host} is overloaded.", _LATER, retryable=True),
+    "server_error": FaultKind("{host} had an internal error.", _LATER, retryable=True),
     "no_key": FaultKind("{host} wants a key, and none is set for it.", _KEY),
     "key_refused": FaultKind("{host} refused the key.", _KEY),
     "forbidden": FaultKind("{host} does not allow this key to use “{model}”.", _KEY),
-    "billing": FaultKind("{host} wants its account paid first.", "See to its billing, then try again."),
+    "billing": FaultKind(
+        "{host} wants its account paid first.", "See to its billing, then try again."
+    ),
     "not_found": FaultKind("{host} does not know the model “{model}”.", _MODEL),
     "too_large": FaultKind(
         "The request was too large for {host}.", "Start a new conversation with /new."
@@ -88,14 +103,16 @@ FAULTS: dict[str, FaultKind] = {
         "The conversation is longer than “{model}” can read at once.",
         "Start a new conversation with /new, or choose a model that reads more.",
     ),
-    "refused": FaultKind("“{model}” declined to answer this.", "Say it in another way, or leave it."),
+    "refused": FaultKind(
+        "“{model}” declined to answer this.", "Say it in another way, or leave it."
+    ),
     "bad_request": FaultKind("{host} refused the request as it is.", _MODEL),
 }
 
 KEPT = "Your message and what was written so far are kept."
 
 
-class ProviderFault(AgentError):
+class ProviderFault(AgentError):  # noqa: N818 - the word of the spec and of the pages
     """A fault of the provider, of the way to it, or of what was asked of it.
 
     *what* says only what happened (shown while it is tried again), *sentence* also what was

@@ -28,7 +28,8 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Thinking:
     """What a model thought. The provider checks the signature when it gets the block back;
-    *redacted* holds a block that only the provider can read."""
+    *redacted* holds a block that only the provider can read.
+    """
 
     text: str
     signature: str = ""
@@ -73,7 +74,8 @@ def said(role: Role, text: str) -> Message:
 
 def clean(text: str) -> str:
     """*text* as UTF-8 can carry it: halves of a surrogate pair joined, lone ones replaced by
-    U+FFFD, NUL dropped (providers answer 400 to either)."""
+    U+FFFD, NUL dropped (providers answer 400 to either).
+    """
     if text.isascii():
         return text.replace("\0", "")
     try:
@@ -144,11 +146,12 @@ def _paired(messages: list[Message]) -> list[Message]:
             parts, waiting = _with_unique_ids(message.parts, used)
             paired.append(Message("assistant", parts))
             continue
-        results: list[Part] = []
-        for part in message.parts:
-            # A result without a call, or a second one, is dropped: the API refuses it.
-            if isinstance(part, ToolResult) and waiting.get(part.tool_use_id):
-                results.append(replace(part, tool_use_id=waiting[part.tool_use_id].popleft()))
+        # A result without a call, or a second one, is dropped: the API refuses it.
+        results = [
+            replace(part, tool_use_id=waiting[part.tool_use_id].popleft())
+            for part in message.parts
+            if isinstance(part, ToolResult) and waiting.get(part.tool_use_id)
+        ]
         rest = [part for part in message.parts if not isinstance(part, ToolResult)]
         parts = (*results, *_unanswered(waiting), *rest)
         waiting = {}
@@ -200,7 +203,11 @@ def _block(part: Part) -> dict[str, Any]:
                 "input": clean_value(arguments),
             }
         case ToolResult(id_, content, ok):
-            block = {"type": "tool_result", "tool_use_id": id_, "content": clean(content)}
+            block = {
+                "type": "tool_result",
+                "tool_use_id": id_,
+                "content": clean(content),
+            }
             return block if ok else {**block, "is_error": True}
 
 

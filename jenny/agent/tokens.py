@@ -53,7 +53,9 @@ def estimate(text: str) -> int:
 def estimate_messages(messages: Sequence[Message]) -> int:
     """About how many tokens the messages are, with what each part costs beside its text."""
     return sum(
-        _TOKENS_PER_PART + estimate(_text_of(part)) for message in messages for part in message.parts
+        _TOKENS_PER_PART + estimate(_text_of(part))
+        for message in messages
+        for part in message.parts
     )
 
 
