@@ -27,7 +27,12 @@ HIDDEN = "[hidden]"
 KEY_SHAPES = re.compile(
     r"sk-[A-Za-z0-9_-]{8,}|(?<=Bearer )\S+|(?<=token=)[^\s&\"']+|(?<=://)[^\s/:@]+:[^\s/@]+(?=@)"
 )
-STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+}
 
 
 class RequestId:
@@ -141,6 +146,7 @@ QUIET = (
     "asyncio",
     "axes",
     "celery.app.trace",
+    "celery.apps.worker",
     "celery.beat",
     "celery.worker",
     "celery.worker.strategy",
@@ -151,6 +157,7 @@ QUIET = (
     "kombu",
     "markdown_it",
     "uvicorn.access",
+    "uvicorn.error",
 )
 
 

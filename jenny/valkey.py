@@ -58,7 +58,11 @@ def find_program() -> Path:
 def command(data: DataFolder) -> list[str]:
     """The command line that serves *data*; makes its folder."""
     data.redis.mkdir(mode=0o700, exist_ok=True)
-    data.redis_socket.parent.mkdir(mode=0o700, exist_ok=True)
+    folder = data.redis_socket.parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        message = f"{folder} belongs to somebody else. Remove it, or choose a shorter JENNY_DATA_DIR."
+        raise ValkeyProblem(message)
     options = {
         "port": "0",
         "unixsocket": str(data.redis_socket),

@@ -1,0 +1,140 @@
+"""``manage.py up``: everything in one terminal, or one service of it in a container."""
+
+import contextlib
+import gc
+import http.client
+import ipaddress
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from jenny import env, valkey
+from jenny.accounts import setup_token
+from jenny.management import parts
+from jenny.management.database import migrate, wait_until_migrated
+from jenny.management.schedule import sync_schedule
+from jenny.processes import Part
+from jenny.supervise import CannotStart, Supervisor, listen, only_one
+
+SERVICES = ("web", "worker", "beat")
+
+
+class Command(BaseCommand):
+    """Start Jenny; Ctrl-C ends it."""
+
+    help = "Start everything in one terminal (Ctrl-C ends it), or one service with --only."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take ``--only`` and ``--json``."""
+        parser.add_argument(
+            "--only", choices=SERVICES, help="one service, as the containers run it (needs REDIS_URL)"
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print each sentence as a JSON object on a line"
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Start, and return when all of it has ended."""
+        self.is_json = options["json"]
+        only: str | None = options["only"]
+        try:
+            self._run(only)
+        except (CannotStart, valkey.ValkeyProblem) as problem:
+            raise CommandError(problem.sentence) from problem
+
+    def _run(self, only: str | None) -> None:
+        if only and not env.secret("REDIS_URL"):
+            message = f"--only {only} needs REDIS_URL: the services share one Redis."
+            raise CannotStart(message)
+        with contextlib.ExitStack() as stack:
+            lock = stack.enter_context(
+                only_one(settings.JENNY_DATA.running_lock, shared=bool(only))
+            )
+            has_web = only in {None, "web"}
+            listener = listen(settings.JENNY_HOST, settings.JENNY_PORT) if has_web else None
+            if listener:
+                stack.enter_context(listener)
+                self._warn_of_open_door()
+                migrate(self.say)
+                sync_schedule()
+            else:
+                wait_until_migrated(self.say)
+            wanted: list[Part] = []
+            if not env.secret("REDIS_URL"):
+                # One that a killed start left behind.
+                valkey.end(settings.JENNY_DATA)
+                wanted.append(parts.valkey_part(lock))
+            if listener:
+                wanted.append(parts.web_part(listener))
+            if only in {None, "worker"}:
+                wanted.extend(parts.worker_parts())
+            if only in {None, "beat"}:
+                wanted.append(parts.beat_part())
+            supervisor = Supervisor(
+                wanted,
+                say=self.say,
+                check=_answers if has_web else lambda: True,
+                when_ready=lambda: self._announce(only),
+                owned=[(listener, frozenset({"web"}))] if listener else [],
+                ready_file=parts.ready_file(only) if only else None,
+            )
+            parts.preload()
+            # What is here now is never garbage: keep the collector from writing into shared pages.
+            gc.collect()
+            gc.freeze()
+            supervisor.run()
+        self.say("Stopped.")
+
+    def say(self, sentence: str, **fields: str) -> None:
+        """Print one sentence at once."""
+        text = json.dumps({"message": sentence, **fields}) if self.is_json else sentence
+        self.stdout.write(text)
+        self.stdout.flush()
+
+    def _warn_of_open_door(self) -> None:
+        host = settings.JENNY_HOST
+        try:
+            is_loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            is_loopback = host == "localhost"
+        if not is_loopback:
+            self.say(
+                f"Warning: JENNY_HOST is {host}, so others on the network can reach the login "
+                "page. Put a server that speaks TLS in front (docs/deploy.md)."
+            )
+
+    def _announce(self, only: str | None) -> None:
+        if only in {"worker", "beat"}:
+            self.say(f"The {only} service is ready.")
+            return
+        address = f"http://{_shown_host()}:{settings.JENNY_PORT}"
+        has_owner = get_user_model().objects.exists()
+        connections.close_all()
+        if has_owner:
+            self.say(f"Jenny is ready: {address}/", url=f"{address}/")
+            return
+        link = setup_token.link(address, setup_token.current(settings.JENNY_DATA))
+        self.say(f"Jenny is ready. Make your account here: {link}", url=link)
+
+
+def _shown_host() -> str:
+    """The host to name in an address for a browser on this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.JENNY_HOST, settings.JENNY_HOST)  # noqa: S104 -- told apart, not bound
+    return f"[{host}]" if ":" in host else host
+
+
+def _answers() -> bool:
+    """Whether the web server says that a chat would work now."""
+    client = http.client.HTTPConnection(_shown_host().strip("[]"), settings.JENNY_PORT, timeout=2)
+    try:
+        client.request("GET", "/health/ready", headers={"Host": "127.0.0.1"})
+        return client.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        client.close()

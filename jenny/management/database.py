@@ -1,0 +1,182 @@
+"""Brings the database to this code's tables before anything starts, with a way back."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from jenny.supervise import CannotStart
+
+# Any number will do, as long as no other program on the same database uses it.
+ADVISORY_LOCK = 0x4A656E6E79
+BACKUPS_KEPT = 5
+WAIT_SECONDS = 120.0
+LOOK_SECONDS = 0.5
+
+Say = Callable[[str], None]
+
+
+def migrate(say: Say) -> None:
+    """Back up, then migrate, when there is something to migrate. One process at a time.
+
+    Refuses a database that a newer version has migrated: this code would write into tables
+    that it does not know.
+    """
+    wait_for_server(say)
+    if not pending():
+        return
+    with _alone():
+        steps = pending()
+        if not steps:
+            return
+        if _has_tables():
+            say(f"Backed up the database to {_backup()}.")
+        call_command("migrate", interactive=False, verbosity=0)
+
+
+def wait_until_migrated(say: Say) -> None:
+    """Return once another process has migrated; refuse after two minutes."""
+    wait_for_server(say)
+    deadline = time.monotonic() + WAIT_SECONDS
+    is_told = False
+    while pending():
+        if time.monotonic() > deadline:
+            message = "The database was not migrated. Start the web service, which does that."
+            raise CannotStart(message)
+        if not is_told:
+            say("Waiting for the web service to migrate the database.")
+            is_told = True
+        time.sleep(LOOK_SECONDS)
+
+
+def wait_for_server(say: Say) -> None:
+    """Return once the database answers; refuse after two minutes."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    is_told = False
+    while True:
+        try:
+            connection.ensure_connection()
+        except OperationalError as error:
+            reason = str(error).strip().splitlines()[0]
+            if connection.vendor == "sqlite" or time.monotonic() > deadline:
+                message = f"The database cannot be opened: {reason}"
+                raise CannotStart(message) from error
+            if not is_told:
+                say("Waiting for the database to answer.")
+                is_told = True
+            time.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+def pending() -> list[str]:
+    """Names of the migrations still to be applied; refuses a database newer than the code."""
+    executor = MigrationExecutor(connection)
+    ours = {config.label for config in apps.get_app_configs()}
+    unknown = [
+        f"{label}.{name}"
+        for label, name in executor.loader.applied_migrations
+        if label in ours and (label, name) not in executor.loader.disk_migrations
+        and (label, name) not in _replaced(executor)
+    ]
+    if unknown:
+        message = (
+            f"The database was made by a newer version of Jenny (it knows {sorted(unknown)[0]}). "
+            "Start that version, or put back the backup made before it migrated "
+            f"({_backup_folder()})."
+        )
+        raise CannotStart(message)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return [f"{migration.app_label}.{migration.name}" for migration, _ in plan]
+
+
+def _replaced(executor: MigrationExecutor) -> set[tuple[str, str]]:
+    """Migrations that a squashed one on disk stands for."""
+    return {
+        key for migration in executor.loader.disk_migrations.values() for key in migration.replaces
+    }
+
+
+def _has_tables() -> bool:
+    with connection.cursor() as cursor:
+        return bool(connection.introspection.table_names(cursor))
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Keep other processes, on this host or (PostgreSQL) on others, from migrating at once."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [ADVISORY_LOCK])
+            try:
+                yield
+            finally:
+                cursor.execute("SELECT pg_advisory_unlock(%s)", [ADVISORY_LOCK])
+        return
+    with (settings.JENNY_DATA.root / "migrating.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _backup_folder() -> Path:
+    return Path(settings.JENNY_DATA.root / "backups")
+
+
+def _backup() -> Path:
+    """Copy the database as it is; return the copy's path."""
+    folder = _backup_folder()
+    folder.mkdir(mode=0o700, exist_ok=True)
+    stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    is_sqlite = connection.vendor == "sqlite"
+    target = folder / f"database-{stamp}.{'sqlite3' if is_sqlite else 'pgdump'}"
+    partial = target.with_suffix(".partial")
+    try:
+        if is_sqlite:
+            _copy_sqlite(partial)
+        else:
+            _dump_postgresql(partial)
+        partial.chmod(0o600)
+        partial.replace(target)
+    except (OSError, sqlite3.Error, subprocess.CalledProcessError) as error:
+        partial.unlink(missing_ok=True)
+        message = f"The database was not migrated, since it cannot be backed up first: {error}"
+        raise CannotStart(message) from error
+    for old in sorted(folder.glob("database-*"))[:-BACKUPS_KEPT]:
+        old.unlink()
+    return target
+
+
+def _copy_sqlite(target: Path) -> None:
+    with (
+        contextlib.closing(sqlite3.connect(settings.DATABASES["default"]["NAME"])) as source,
+        contextlib.closing(sqlite3.connect(target)) as copy,
+    ):
+        source.backup(copy)
+
+
+def _dump_postgresql(target: Path) -> None:
+    program = shutil.which("pg_dump")
+    if program is None:
+        message = "pg_dump is not installed. Install the PostgreSQL client."
+        raise OSError(message)
+    database = settings.DATABASES["default"]
+    names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
+    given = {key: str(database[name]) for key, name in names.items() if database.get(name)}
+    subprocess.run(  # noqa: S603 -- our own command line; the password goes by environment
+        [program, "--format=custom", f"--file={target}", f"--dbname={database['NAME']}"],
+        env={**os.environ, **given},
+        check=True,
+        capture_output=True,
+    )

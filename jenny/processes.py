@@ -1,0 +1,102 @@
+"""What one forked process needs: a tie to its parent, clean signals, a name, a way to go.
+
+A part dies with its supervisor, also when that is killed with SIGKILL: on Linux the kernel
+sees to it; elsewhere a thread of the part looks whether its parent is still there.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+PARENT_CHECK_SECONDS = 1.0
+
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process that the supervisor keeps running.
+
+    ``run`` is called in the forked process with a function to call once it is ready for
+    work; the process ends when it returns. Parts with the same ``layer`` stop together;
+    higher layers stop first, since they use the lower ones.
+    """
+
+    name: str
+    run: Callable[[Callable[[], None]], None]
+    layer: int = 1
+    grace_seconds: float = 10.0
+    dies_by: signal.Signals = signal.SIGKILL
+    # For a part that is another program and cannot call: asked in the supervisor.
+    probe: Callable[[], bool] | None = None
+    # Called in the supervisor when the part ended before it was ready; a sentence, or nothing.
+    repair: Callable[[], str] | None = None
+
+
+def fork(part: Part, is_ready: Callable[[], None], forget: Callable[[], None]) -> int:
+    """Fork *part* and return its process id. *forget* runs in it first: it must close what is
+    the supervisor's alone."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        _tie_to(parent, part)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        forget()
+        # Its own group: Ctrl-C in the terminal reaches the supervisor alone, which ends the
+        # parts in order; and what a part started can be ended with it.
+        os.setpgid(0, 0)
+        part.run(is_ready)
+    except BaseException as error:  # noqa: BLE001 -- the outermost edge of this process
+        _leave(part, error)
+    _leave(part, None)
+
+
+def _tie_to(parent: int, part: Part) -> None:
+    if _libc is not None:
+        _libc.prctl(PR_SET_PDEATHSIG, int(part.dies_by), 0, 0, 0)
+        _libc.prctl(PR_SET_NAME, f"jenny-{part.name}"[:15].encode(), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        return
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _leave(part: Part, error: BaseException | None) -> NoReturn:
+    """End the process without running what the supervisor registered for its own end."""
+    code: Any = 0
+    if isinstance(error, SystemExit):
+        code = error.code
+    elif isinstance(error, KeyboardInterrupt):
+        code = 0
+    elif error is not None:
+        print(f"{part.name} failed:", file=sys.stderr)
+        traceback.print_exception(error)
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+def end_group(pid: int) -> None:
+    """Kill what the part *pid* started, and the part."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
