@@ -1,0 +1,82 @@
+"""Replacing a file so that, whenever the machine stops, the old or the new one is there whole.
+
+A temporary file with a name of its own in the same folder, written and synced; renamed over the
+target; then the folder synced. All by folder descriptor, so that no link is ever followed.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+
+from jenny.workspace.names import OWN_PREFIX
+
+TEMP_SUFFIX = ".tmp"
+
+
+def is_temp(name: str) -> bool:
+    """Whether the name is one of our temporary files."""
+    return name.startswith(f"{OWN_PREFIX}-") and name.endswith(TEMP_SUFFIX)
+
+
+def stage(folder: int, name: str, data: bytes, *, mode: int | None = None) -> str:
+    """Write *data* to a synced temporary file that is to become *name*; its name.
+
+    It takes over the permissions of the file it will replace; a new file gets *mode*, or the
+    system's usual one.
+    """
+    temp = f"{OWN_PREFIX}-{secrets.token_hex(8)}{TEMP_SUFFIX}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(temp, flags, 0o666 if mode is None else mode, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            _take_over(folder, name, fd)
+            os.fsync(fd)
+    except BaseException:
+        discard(folder, temp)
+        raise
+    return temp
+
+
+def land(folder: int, temp: str, name: str) -> None:
+    """Let the staged file become *name*, durably."""
+    os.rename(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
+    os.fsync(folder)
+
+
+def replace(folder: int, name: str, data: bytes, *, mode: int | None = None) -> None:
+    """Replace the content of *name*, or make it (with *mode*), in one step."""
+    temp = stage(folder, name, data, mode=mode)
+    try:
+        land(folder, temp, name)
+    except OSError:
+        discard(folder, temp)
+        raise
+
+
+def remove(folder: int, name: str) -> None:
+    """Remove *name*, durably; nothing happens when it is gone already."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+    os.fsync(folder)
+
+
+def discard(folder: int, temp: str) -> None:
+    """Remove a staged file that is not wanted any more."""
+    with contextlib.suppress(OSError):
+        os.unlink(temp, dir_fd=folder)
+
+
+def _take_over(folder: int, name: str, fd: int) -> None:
+    """Give the staged file the permissions and, where allowed, the owner of *name*."""
+    try:
+        old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    new = os.fstat(fd)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with contextlib.suppress(PermissionError):
+            os.fchown(fd, old.st_uid, old.st_gid)
+    os.fchmod(fd, stat.S_IMODE(old.st_mode))

@@ -1,0 +1,210 @@
+"""Locks between processes, in one published order: workspace → history → git.
+
+A thread takes them in that order and may take one again that it holds; against the order it gets
+an error at once instead of a deadlock some day. The lock is the operating system's (``flock``): it
+goes when its holder dies. After taking one, the lock file is checked to be still the one in the
+folder, since somebody may have removed or replaced it meanwhile.
+"""
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from jenny.workspace.errors import FileMissing, LockOrderError, LockTimeout, WriteFailed, reason_of
+
+TIMEOUT_SECONDS = 20.0
+OWN_FOLDER = ".jenny"
+
+
+class Level(IntEnum):
+    """The locks of a workspace, in the order in which they are taken."""
+
+    WORKSPACE = 1
+    HISTORY = 2
+    GIT = 3
+
+
+LOCK_FILES = {
+    Level.WORKSPACE: f"{OWN_FOLDER}/workspace.lock",
+    Level.HISTORY: "memory/.history.lock",
+    Level.GIT: f"{OWN_FOLDER}/git.lock",
+}
+
+
+@dataclass(frozen=True)
+class _Held:
+    root: Path
+    level: Level
+    fd: int
+
+
+class _Mine(threading.local):
+    """The locks that this thread holds, outermost first."""
+
+    def __init__(self) -> None:
+        self.held: list[_Held] = []
+
+
+_mine = _Mine()
+_guard = threading.Lock()
+_threads: dict[Path, threading.Lock] = {}
+_open: set[int] = set()
+
+
+@contextlib.contextmanager
+def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Iterator[bool]:
+    """Hold a lock of the workspace at *root* (its real folder).
+
+    Yields whether this is the outermost hold; ``False`` when the thread had it already.
+
+    Raises:
+        LockTimeout: another process or thread kept it for *timeout* seconds.
+        LockOrderError: a lock that comes later is held already.
+    """
+    if any(held.root == root and held.level == level for held in _mine.held):
+        yield False
+        return
+    _check_order(root, level)
+    path = root / LOCK_FILES[level]
+    deadline = time.monotonic() + timeout
+    threads = _thread_lock(path)
+    if not threads.acquire(timeout=max(timeout, 0)):
+        raise LockTimeout(_busy(level, timeout, "another task of this process"))
+    try:
+        fd = _take(root, level, deadline, timeout)
+        _mine.held.append(_Held(root, level, fd))
+        try:
+            yield True
+        finally:
+            _mine.held.pop()
+            _close(fd)
+    finally:
+        threads.release()
+
+
+def holds(root: Path, level: Level) -> bool:
+    """Whether this thread holds the lock."""
+    return any(held.root == root and held.level == level for held in _mine.held)
+
+
+def _check_order(root: Path, level: Level) -> None:
+    """Refuse an order in which two processes could wait for each other for ever."""
+    for held in _mine.held:
+        if held.root != root:
+            message = f"A lock of {held.root.name} is held while one of {root.name} is asked for."
+            raise LockOrderError(message)
+        if held.level > level:
+            message = (
+                f"The {level.name.lower()} lock is asked for while the {held.level.name.lower()} "
+                "lock is held; the order is workspace, history, git."
+            )
+            raise LockOrderError(message)
+
+
+def _thread_lock(path: Path) -> threading.Lock:
+    """The lock that keeps this process's threads apart, so that one of them asks the system."""
+    with _guard:
+        return _threads.setdefault(path, threading.Lock())
+
+
+def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
+    """The lock file's descriptor, locked.
+
+    Who waits first takes a turnstile: whoever releases the lock and wants it again at once must
+    queue behind, so that nobody starves.
+    """
+    turnstile = root / OWN_FOLDER / f"{level.name.lower()}.next"
+    path = root / LOCK_FILES[level]
+    try:
+        for folder in {turnstile.parent, path.parent}:
+            if not folder.is_dir():
+                _make_folder(root, folder)
+        turn = _flock(turnstile, level, deadline, timeout)
+        try:
+            fd = _flock(path, level, deadline, timeout)
+        finally:
+            _close(turn)
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+    except OSError as error:
+        message = f"The workspace cannot be locked: {reason_of(error)}. Nothing was written."
+        raise WriteFailed(message) from error
+    return fd
+
+
+def _make_folder(root: Path, folder: Path) -> None:
+    """Make a folder for lock files in a workspace that exists."""
+    if not root.is_dir():
+        message = f"There is no workspace folder at {root}. Nothing was written."
+        raise FileMissing(message)
+    folder.mkdir(exist_ok=True)
+
+
+def _flock(path: Path, level: Level, deadline: float, timeout: float) -> int:
+    """Lock *path* with an own descriptor; wait until *deadline* (monotonic seconds)."""
+    pause = 0.0005
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        _open.add(fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            _close(fd)
+            if time.monotonic() >= deadline:
+                who = f"process {holder}" if holder.isdigit() else "another process"
+                raise LockTimeout(_busy(level, timeout, who)) from None
+            time.sleep(pause)
+            pause = min(pause * 2, 0.01)
+            continue
+        except BaseException:
+            _close(fd)
+            raise
+        if _is_same(fd, path):
+            return fd
+        _close(fd)
+
+
+def _is_same(fd: int, path: Path) -> bool:
+    """Whether the locked file is still the one in the folder."""
+    mine = os.fstat(fd)
+    try:
+        there = path.lstat()
+    except FileNotFoundError:
+        return False
+    return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _close(fd: int) -> None:
+    """Close a lock's descriptor, which releases it."""
+    _open.discard(fd)
+    os.close(fd)
+
+
+def _busy(level: Level, timeout: float, who: str) -> str:
+    """The sentence of a timeout."""
+    return (
+        f"The workspace is busy: {who} has held its {level.name.lower()} lock for more than "
+        f"{timeout:g} seconds. Nothing was written. Try again in a moment."
+    )
+
+
+def _forget() -> None:
+    """In a forked child: let go of the parent's descriptors without unlocking them."""
+    for fd in _open:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    _open.clear()
+    _threads.clear()
+    _mine.held.clear()
+    global _guard  # noqa: PLW0603  (another thread of the parent may have held it at the fork)
+    _guard = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)

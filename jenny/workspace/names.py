@@ -1,0 +1,104 @@
+"""Names of files and folders: what a new one may be called, and which ones are the same.
+
+A workspace is copied to other machines, zipped, and mounted on disks that ignore case, so new
+names must work everywhere. What already exists under an odd name can still be read and edited.
+"""
+
+import re
+import unicodedata
+from urllib.parse import unquote
+
+NAME_BYTES = 255
+PATH_CHARS = 1024
+# Prefix of everything the workspace layer keeps for itself: its folder, its temporary files.
+OWN_PREFIX = ".jenny"
+
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$", "clock$"]
+    + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
+)
+_CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# Marks that turn the reading direction: "exe.gpj" would be shown for "gpj.exe".
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def folded(name: str) -> str:
+    """The form in which two names are the same on a disk that ignores case and accents' coding."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def disguised(name: str) -> str:
+    """The plain form of a name that may be disguised (case, width, invisible marks, end dots).
+
+    Only for comparing with reserved names such as ``.git``.
+    """
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    plain = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Cc", "Mn"))
+    return plain.rstrip(". ")
+
+
+def is_own(name: str) -> bool:
+    """Whether the name belongs to the workspace layer (its folder, temporary files)."""
+    return disguised(name).startswith(OWN_PREFIX)
+
+
+def is_git(name: str) -> bool:
+    """Whether the name is git's own folder or link file, in any disguise."""
+    return disguised(name) in (".git", "git~1")
+
+
+def shown(path: str) -> str:
+    """The path as it may stand in a sentence: short, with nothing invisible in it."""
+    safe = "".join(
+        char
+        if unicodedata.category(char) not in _CONTROL | {"Cf"}
+        else f"\\u{ord(char):04x}"
+        for char in path[:160]
+    )
+    return f"“{safe}{'…' if len(path) > len(safe) or len(path) > 160 else ''}”"
+
+
+def unusable(path: str) -> str:
+    """Why no file can have this path, existing or not; empty when it can."""
+    if "\0" in path:
+        return "holds a NUL character"
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return "holds half of a character (a lone surrogate)"
+    if len(path) > PATH_CHARS:
+        return f"is longer than {PATH_CHARS:,} characters"
+    if any(len(part.encode()) > NAME_BYTES for part in path.split("/")):
+        return f"holds a name longer than {NAME_BYTES} bytes"
+    return ""
+
+
+def unfit(name: str) -> str:
+    """Why nothing new should be called this; empty when it may be."""
+    if any(unicodedata.category(char) in _CONTROL or char in _BIDI for char in name):
+        return "holds an invisible control character"
+    if "\\" in name:
+        return "holds a backslash; folders are parted by /"
+    if name != name.strip() or name.endswith("."):
+        return "begins or ends with a space, or ends with a dot"
+    if name.startswith("~"):
+        return "begins with ~, which stands for a home folder elsewhere"
+    if re.match(r"[A-Za-z]:", name):
+        return "begins like a drive letter"
+    if name.split(".")[0].rstrip().casefold() in _DEVICES:
+        return "is the name of a device on Windows"
+    return _unfit_encoded(name)
+
+
+def _unfit_encoded(name: str) -> str:
+    """Why the name is refused as a path in disguise (``%2e%2e``), however often encoded."""
+    plain = name
+    while (decoded := unquote(plain)) != plain:
+        plain = decoded
+        if plain in (".", "..") or any(char in plain for char in "/\\\0"):
+            return "hides a path behind % signs"
+    if unicodedata.normalize("NFKC", name) in (".", "..") or "/" in unicodedata.normalize(
+        "NFKC", name
+    ):
+        return "hides a path behind look-alike characters"
+    return ""

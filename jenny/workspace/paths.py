@@ -1,0 +1,246 @@
+"""The one gate for paths: whoever names a file of a workspace goes through it.
+
+A path is resolved part by part from the workspace's real folder, links included, and must stay
+inside by its parts (so ``workspace_evil`` beside ``workspace`` is outside). Files are then opened
+through folder descriptors that follow no link, so that a link put in the way after the check
+leads nowhere either.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jenny.workspace import names
+from jenny.workspace.errors import FileMissing, PathRefused
+
+type Stamp = tuple[int, int, int, int]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Place:
+    """A resolved path: ``parts`` from the workspace's folder, no links among them."""
+
+    root: Path
+    parts: tuple[str, ...]
+    status: os.stat_result | None  # None: nothing is there
+
+    @property
+    def relative(self) -> str:
+        """The path as it is written in the product: from the workspace, parted by ``/``."""
+        return "/".join(self.parts)
+
+    @property
+    def path(self) -> Path:
+        """The absolute path."""
+        return self.root.joinpath(*self.parts)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether a folder is there."""
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
+
+def real_root(root: Path) -> Path:
+    """The workspace's real folder; it may itself be reached by a link."""
+    real = Path(os.path.realpath(root))
+    if not real.is_dir():
+        message = f"There is no workspace folder at {real}."
+        raise FileMissing(message)
+    return real
+
+
+def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
+    """Resolve *path* inside *root* (a real folder; *alias*: the name it was opened by).
+
+    Relative paths start in the workspace; an absolute one must lead into it.
+
+    Raises:
+        PathRefused: it leads out, or no file may have such a name.
+    """
+    if why := names.unusable(path):
+        raise PathRefused(_refusal(path, why))
+    pending = list(reversed(_inside_parts(root, path, alias)))
+    done: list[str] = []
+    status: os.stat_result | None = None
+    while pending:
+        part = pending.pop()
+        if part == "..":
+            if not done:
+                raise PathRefused(_refusal(path, "leads out of the workspace"))
+            done.pop()
+            continue
+        done.append(part)
+        status = _look(root.joinpath(*done), path)
+        if status is None:
+            if why := names.unfit(part):
+                raise PathRefused(_refusal(path, why))
+        elif stat.S_ISLNK(status.st_mode):
+            done = _behind_link(root, done, path)
+    if any(names.is_own(part) for part in done):
+        raise PathRefused(_refusal(path, "belongs to Jenny's own bookkeeping"))
+    return Place(root, tuple(done), _look(root.joinpath(*done), path))
+
+
+def check_writable(place: Place) -> None:
+    """Refuse to write where no file may be written.
+
+    Raises:
+        PathRefused: it is a folder or no plain file, a hard link, git's own, or its name clashes
+            with one that other systems hold to be the same.
+    """
+    path, status = place.relative, place.status
+    if not place.parts:
+        raise PathRefused(_refusal(".", "is the workspace's folder itself"))
+    if any(names.is_git(part) for part in place.parts):
+        raise PathRefused(_refusal(path, "lies in a git folder, which only git writes"))
+    if status is not None:
+        if stat.S_ISDIR(status.st_mode):
+            raise PathRefused(_refusal(path, "is a folder"))
+        if not stat.S_ISREG(status.st_mode):
+            raise PathRefused(_refusal(path, "is no plain file"))
+        if status.st_nlink > 1:
+            raise PathRefused(
+                _refusal(path, "is a hard link: the same file has a name elsewhere", "Copy it.")
+            )
+        return
+    folder = place.root
+    for part in place.parts:
+        if twin := _twin(folder, part):
+            why = f"differs only in case or accents from {names.shown(twin)}, which exists"
+            raise PathRefused(_refusal(path, why, f"Use {names.shown(twin)}, or another name."))
+        folder /= part
+        if not folder.exists():
+            return
+        if not folder.is_dir():
+            raise PathRefused(_refusal(path, f"goes through {names.shown(part)}, which is a file"))
+
+
+def hint(place: Place) -> str:
+    """A name beside a missing file that was probably meant (other case), or nothing."""
+    folder = place.root.joinpath(*place.parts[:-1])
+    return (_twin(folder, place.parts[-1]) or "") if place.parts and folder.is_dir() else ""
+
+
+@contextlib.contextmanager
+def open_folder(root: Path, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+    """A descriptor of the folder at *parts*, opened without following any link.
+
+    *make*: missing folders are made, durably.
+    """
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=fd)
+                    os.fsync(fd)
+            inner = os.open(part, _FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def open_file(place: Place) -> int:
+    """A descriptor of the plain file at *place*, for reading, opened without following links.
+
+    Raises:
+        FileMissing: nothing is there.
+        PathRefused: it is no plain file.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    if not place.parts or place.is_folder:
+        raise PathRefused(_refusal(place.relative or ".", "is a folder"))
+    try:
+        with open_folder(place.root, place.parts[:-1]) as folder:
+            fd = os.open(place.parts[-1], flags, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        meant = hint(place)
+        did_you_mean = f" Did you mean {names.shown(meant)}?" if meant else ""
+        message = f"There is no file {names.shown(place.relative)}.{did_you_mean}"
+        raise FileMissing(message) from error
+    except OSError as error:
+        raise PathRefused(_refusal(place.relative, "cannot be opened")) from error
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise PathRefused(_refusal(place.relative, "is no plain file"))
+    return fd
+
+
+def checked_parts(parts: object) -> tuple[str, ...]:
+    """Parts that were stored, if they can be a path inside a workspace.
+
+    Raises:
+        PathRefused: they cannot.
+    """
+    if isinstance(parts, list) and parts and all(isinstance(part, str) for part in parts):
+        plain = [part for part in parts if part not in ("", ".", "..") and "/" not in part]
+        if plain == parts and not names.unusable("/".join(parts)):
+            return tuple(parts)
+    raise PathRefused(_refusal(str(parts), "is no path"))
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What changes when the file changes; ``None`` when there is no file. For caches."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+
+
+def _inside_parts(root: Path, path: str, alias: Path | None) -> list[str]:
+    """The path's parts from the workspace, before links are resolved."""
+    if path.startswith("/"):
+        for start in (root, alias):
+            if start is not None and Path(path).parts[: len(start.parts)] == start.parts:
+                return list(Path(path).parts[len(start.parts) :])
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(root):
+            raise PathRefused(_refusal(path, "leads out of the workspace"))
+        return list(real.parts[len(root.parts) :])
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _behind_link(root: Path, parts: list[str], path: str) -> list[str]:
+    """The parts of what a link points to, which must lie in the workspace too."""
+    real = Path(os.path.realpath(root.joinpath(*parts)))
+    if not real.is_relative_to(root):
+        raise PathRefused(_refusal(path, "is a link that leads out of the workspace"))
+    if real.is_symlink():
+        raise PathRefused(_refusal(path, "is a link that leads in a circle"))
+    return list(real.parts[len(root.parts) :])
+
+
+def _look(path: Path, asked: str) -> os.stat_result | None:
+    """What is at *path*, links not followed; ``None`` when nothing is."""
+    try:
+        return path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise PathRefused(_refusal(asked, "cannot be looked at: no permission")) from error
+
+
+def _twin(folder: Path, name: str) -> str | None:
+    """A name in *folder* that is not *name* but the same on a disk that ignores case."""
+    want = names.folded(name)
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry.name for entry in entries]
+    except OSError:
+        return None
+    if name in found:
+        return None
+    return next((other for other in found if names.folded(other) == want), None)
+
+
+def _refusal(path: str, why: str, cure: str = "") -> str:
+    """The sentence of a refusal."""
+    return f"{names.shown(path)} {why}. Nothing was read or written. {cure}".strip()
