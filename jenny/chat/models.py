@@ -125,7 +125,11 @@ class Turn(models.Model):
         won = cls.objects.filter(pk=turn_id, state=cls.State.QUEUED).update(
             state=cls.State.RUNNING, worker=worker, started_at=Now(), heartbeat_at=Now()
         )
-        return cls.objects.select_related("conversation__workspace").get(pk=turn_id) if won else None
+        return (
+            cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
+            if won
+            else None
+        )
 
     def renew(self) -> bool:
         """Renew the lease. ``False``: the turn was taken away; the holder must write nothing."""
@@ -197,6 +201,8 @@ class Block(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="blocks")
+    # The answer it stands in: a turn that takes in messages on its way has several.
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
     step = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=8, choices=Kind)
     text = models.TextField(blank=True)
@@ -209,7 +215,7 @@ class Block(models.Model):
     event_count = models.BigIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["turn", "id"], name="blocks_of_turn")]
+        indexes = [models.Index(fields=["message", "id"], name="blocks_of_message")]
 
     def __str__(self) -> str:
         """Kind and number."""

@@ -1,0 +1,56 @@
+"""The slash commands: one table, from which palette, /help and refusals are read."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command. *argument* is its placeholder, empty when it takes none."""
+
+    name: str
+    argument: str
+    help: str
+
+
+COMMANDS = (
+    Command("/help", "", "List the commands."),
+    Command("/new", "", "Start afresh here: what was said before is no longer sent to the model."),
+    Command("/stop", "", "Stop the answer that is being written."),
+    Command("/status", "", "Show the model, the tokens used and what runs."),
+    Command("/model", "[preset]", "Show the models, or choose the one for this conversation."),
+    Command("/history", "[n]", "Show the last messages in short, 10 when no number is given."),
+    Command("/skill", "", "List the skills of this workspace."),
+)
+
+_BY_NAME = {command.name: command for command in COMMANDS}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command as it was typed."""
+
+    command: Command
+    argument: str
+
+
+def parse(text: str) -> Call | None:
+    """The command that *text* is, as a whole and in any case; ``None``: it is for the model."""
+    words = text.split(maxsplit=1)
+    if not words or "\n" in text.strip():
+        return None
+    command = _BY_NAME.get(words[0].lower())
+    argument = words[1].strip() if len(words) > 1 else ""
+    if command is None or (argument and not command.argument):
+        return None
+    return Call(command, argument)
+
+
+def usage(command: Command) -> str:
+    """How the command is written."""
+    return f"{command.name} {command.argument}".rstrip()
+
+
+def help_text() -> str:
+    """The commands as Markdown."""
+    rows = [f"| `{usage(command)}` | {command.help} |" for command in COMMANDS]
+    return "\n".join(["| Command | What it does |", "| --- | --- |", *rows])

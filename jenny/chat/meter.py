@@ -1,0 +1,35 @@
+"""How full a conversation's context is, in words and as a share."""
+
+from dataclasses import dataclass
+
+# Tokens kept free beside the answer (``02-memory-pipeline`` §3).
+RESERVE = 1024
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Tokens *used* of *total*."""
+
+    used: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        """The share, at most 999."""
+        return min(999, round(100 * self.used / self.total)) if self.total > 0 else 0
+
+    @property
+    def sentence(self) -> str:
+        """For the line below the composer."""
+        return f"{_short(self.used)} of {_short(self.total)} tokens"
+
+
+def meter(used: int, *, window: int, max_tokens: int) -> Meter:
+    """The meter of a conversation whose last request and answer took *used* tokens."""
+    return Meter(used, max(0, window - max_tokens - RESERVE))
+
+
+def _short(tokens: int) -> str:
+    return f"{tokens / 1000:.0f}k" if tokens >= 9950 else (
+        f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+    )

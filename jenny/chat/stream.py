@@ -1,0 +1,190 @@
+"""The event stream of a conversation, on a Redis Stream.
+
+An entry's id is a :class:`Position`: the event number that the database gave, and a
+count below it. Ids only rise, so Redis itself refuses an event that comes twice or too
+late. Each entry names the entry before it (*previous*): a reader that stands before that
+one has missed something and must render the database's state anew.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Self
+
+import redis
+import redis.asyncio
+
+# Entries kept a conversation; a reader that is further behind renders anew.
+MAX_ENTRIES = 4000
+# A stream is a wire, not a store: an hour after its last event it is gone.
+SECONDS_KEPT = 3600
+
+_APPEND = """
+local function less(a, b)
+  local am, as = string.match(a, '^(%d+)-(%d+)$')
+  local bm, bs = string.match(b, '^(%d+)-(%d+)$')
+  am, as, bm, bs = tonumber(am), tonumber(as), tonumber(bm), tonumber(bs)
+  return am < bm or (am == bm and as < bs)
+end
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+local previous = '0-0'
+if last[1] then previous = last[1][1] end
+if ARGV[3] ~= '' and less(previous, ARGV[3]) then return 'lost' end
+if not less(previous, ARGV[1]) then return 'behind' end
+if ARGV[4] == '1' then previous = '0-0' end
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[5], ARGV[1], 'data', ARGV[2], 'previous', previous)
+redis.call('EXPIRE', KEYS[1], ARGV[6])
+return 'sent'
+"""
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """A place in a conversation's stream."""
+
+    number: int = 0
+    count: int = 0
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self | None:
+        """The position that *text* names, ``None`` when it names none."""
+        number, _, count = (text or "").partition("-")
+        if not (number.isdecimal() and count.isdecimal() and len(number) + len(count) < 36):
+            return None
+        return cls(int(number), int(count))
+
+    def __str__(self) -> str:
+        """As Redis writes it."""
+        return f"{self.number}-{self.count}"
+
+
+START = Position()
+
+
+class Sent(Enum):
+    """What became of an event."""
+
+    SENT = "sent"
+    # Something newer is in the stream already: take a new number.
+    BEHIND = "behind"
+    # The stream lost entries that this writer had sent: store the state, then send a break.
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One event as a reader gets it."""
+
+    position: Position
+    previous: Position
+    data: str
+
+
+def key(conversation: str) -> str:
+    """The stream's key."""
+    return f"jenny:events:{conversation}"
+
+
+def cancel_key(turn: int) -> str:
+    """Set while a turn is asked to stop; the database's row says the same, a little later."""
+    return f"jenny:cancel:{turn}"
+
+
+def encode(event: Mapping[str, Any]) -> str:
+    """An event as one line of JSON."""
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+class Writer:
+    """Appends the events of one conversation, for one writer.
+
+    It remembers what it sent last, so that a stream that lost entries (a flushed or
+    restarted server) is noticed before anything is written behind the gap.
+    """
+
+    def __init__(self, client: redis.Redis, conversation: str) -> None:
+        self._client = client
+        self._key = key(conversation)
+        self._last: Position | None = None
+        self._append = client.register_script(_APPEND)
+
+    def append(self, position: Position, event: Mapping[str, Any], *, after_gap: bool = False) -> Sent:
+        """Append *event* at *position*; raises ``redis.RedisError`` when there is no server.
+
+        *after_gap* makes every reader render the database's state anew.
+        """
+        expected = "" if after_gap or self._last is None else str(self._last)
+        answer = self._append(
+            keys=[self._key],
+            args=[
+                str(position),
+                encode(event),
+                expected,
+                "1" if after_gap else "0",
+                MAX_ENTRIES,
+                SECONDS_KEPT,
+            ],
+        )
+        outcome = Sent(answer.decode() if isinstance(answer, bytes) else answer)
+        if outcome is Sent.SENT:
+            self._last = position
+        return outcome
+
+
+def replay(client: redis.Redis, conversation: str, after: Position) -> list[Entry]:
+    """Every entry behind *after* that the stream still has."""
+    rows = client.xrange(key(conversation), min=f"({after}", max="+")
+    return [_entry(row) for row in rows]
+
+
+class Reader:
+    """Reads one conversation's stream for one page."""
+
+    def __init__(self, client: redis.asyncio.Redis, conversation: str, after: Position) -> None:
+        self._client = client
+        self._key = key(conversation)
+        self.position = after
+
+    async def is_there(self) -> bool:
+        """Whether the stream exists."""
+        return bool(await self._client.exists(self._key))
+
+    async def mark(self) -> None:
+        """Begin a stream that is gone at this reader's position, of which the caller knows
+        that the database has nothing newer; so the next event finds its predecessor."""
+        if self.position > START:
+            try:
+                await self._client.xadd(self._key, {"data": "", "previous": "0-0"}, str(self.position))
+                await self._client.expire(self._key, SECONDS_KEPT)
+            except redis.ResponseError:
+                # Somebody began it meanwhile; their entries say what came before them.
+                return
+
+    async def next(self, wait_ms: int) -> list[Entry]:
+        """The next entries, or none after *wait_ms* milliseconds. Moves the position.
+
+        An entry whose predecessor this reader has not seen raises :class:`Gap`.
+        """
+        answer = await self._client.xread({self._key: str(self.position)}, count=500, block=wait_ms)
+        entries = []
+        for row in answer[0][1] if answer else []:
+            entry = _entry(row)
+            if entry.previous > self.position or (entry.previous == START < self.position):
+                raise Gap
+            self.position = entry.position
+            if entry.data:
+                entries.append(entry)
+        return entries
+
+
+class Gap(Exception):
+    """The reader missed events that the stream no longer has."""
+
+
+def _entry(row: Any) -> Entry:
+    """A row of XREAD or XRANGE as a value."""
+    identifier, fields = row
+    position = Position.parse(identifier.decode())
+    previous = Position.parse(fields.get(b"previous", b"0-0").decode())
+    return Entry(position or START, previous or START, fields.get(b"data", b"").decode())

@@ -1,0 +1,22 @@
+"""What workers do for conversations."""
+
+from celery.signals import worker_ready, worker_shutting_down
+
+from jenny.chat.tasks.pulse import PULSE
+from jenny.chat.tasks.reap import reap
+from jenny.chat.tasks.titles import make_title
+from jenny.chat.tasks.turns import run_turn
+
+__all__ = ["make_title", "reap", "run_turn"]
+
+
+@worker_shutting_down.connect
+def _end_turns(**_signal: object) -> None:
+    """Let the running turns end as interrupted, with their text kept, before the process goes."""
+    PULSE.cancel_all("shutdown")
+
+
+@worker_ready.connect
+def _reap_at_start(**_signal: object) -> None:
+    """What died with an earlier worker is marked as soon as the next one is there."""
+    reap.apply_async(retry=False)

@@ -1,0 +1,128 @@
+"""Sends the events of a conversation: numbered by the database, carried by Redis.
+
+A Redis that is down costs the pages their live view and nothing else: the rows are
+stored first, and the next event that gets through tells every page to render anew.
+"""
+
+import functools
+import logging
+import time
+from collections.abc import Callable
+
+import redis
+from django.conf import settings
+from django.db import transaction
+from django.template.loader import render_to_string
+
+from jenny.chat import events, thread
+from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.chat.stream import Position, Sent, Writer
+
+log = logging.getLogger(__name__)
+
+# After Redis failed, how long events are only stored before it is tried again.
+SECONDS_AFTER_FAULT = 1.0
+
+
+@functools.cache
+def redis_client() -> redis.Redis:
+    """This process's Redis client. Its time limits keep a dead server from holding a turn."""
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1, health_check_interval=30
+    )
+
+
+class Publisher:
+    """Sends one conversation's events for one writer."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._writer = Writer(redis_client(), str(conversation.pk))
+        self._gap = False
+        self._quiet_until = 0.0
+
+    def send(self, position: Position, event: events.Event, renumber: Callable[[], Position]) -> None:
+        """Send *event*. *renumber* stores the state under a new event number and returns
+        its position; it is called when something newer is in the stream already, or when
+        the stream lost what it had."""
+        if time.monotonic() < self._quiet_until:
+            self._gap = True
+            return
+        try:
+            for _ in range(5):
+                sent = self._writer.append(position, event, after_gap=self._gap)
+                if sent is Sent.SENT:
+                    self._gap = False
+                    return
+                self._gap = self._gap or sent is Sent.LOST
+                position = renumber()
+        except redis.RedisError as error:
+            self._gap = True
+            self._quiet_until = time.monotonic() + SECONDS_AFTER_FAULT
+            log.warning("events.not_sent", extra={"cause": type(error).__name__})
+
+    def message(self, message: Message) -> None:
+        """A message of the thread was stored or changed."""
+        html = render_item(message)
+        self._row(message, events.item(f"m{message.pk}", html))
+
+    def message_gone(self, message: Message) -> None:
+        """A message was taken out of the thread; its row must still exist."""
+        self._row(message, events.drop(f"m{message.pk}"))
+
+    def turn_state(self, turn: Turn) -> None:
+        """A turn was queued, began or ended."""
+        name = turn.state if turn.is_live else "idle"
+        self._row(turn, events.state(name, turn.pk, turn.sentence))
+
+    def conversation_title(self) -> None:
+        """The title was changed."""
+        self._row(self.conversation, events.title(self.conversation.title))
+
+    def meter(self, sentence: str, percent: int) -> None:
+        """The context's fill changed."""
+        self._row(self.conversation, events.meter(sentence, percent))
+
+    def _row(self, row: Message | Turn | Conversation, event: events.Event) -> None:
+        """Send an event that a stored row tells; the row keeps its newest number."""
+
+        def renumber() -> Position:
+            with transaction.atomic():
+                number = self.conversation.next_event_number()
+                if not isinstance(row, Conversation):
+                    type(row)._default_manager.filter(pk=row.pk).update(event_number=number)
+                row.event_number = number
+            return Position(number)
+
+        self.send(renumber(), event, renumber)
+
+
+def render_item(message: Message) -> str:
+    """A message as HTML, without what only a request has."""
+    fresh = Message.objects.select_related("turn").prefetch_related("blocks").get(pk=message.pk)
+    return render_to_string("chat/thread.html#item", {"item": thread.item(fresh)})
+
+
+def render_block(block: Block) -> str:
+    """A block as HTML."""
+    return render_to_string("chat/thread.html#block", {"block": thread.block_view(block)})
+
+
+def position_of(conversation: Conversation) -> Position:
+    """Up to where the rows hold everything that the stream told.
+
+    Text that is being written is stored now and then only: while a block is open, the
+    position is that of its stored state, and what follows it is read from the stream.
+    """
+    conversation.refresh_from_db(fields=["event_number"])
+    open_blocks = Block.objects.filter(
+        turn__conversation=conversation, turn__state__in=Turn.LIVE, is_open=True
+    )
+    positions = [Position(*row) for row in open_blocks.values_list("event_number", "event_count")]
+    if positions:
+        return min(positions)
+    number = conversation.event_number
+    counts = Block.objects.filter(
+        message__conversation=conversation, event_number=number
+    ).values_list("event_count", flat=True)
+    return Position(number, max(counts, default=0))

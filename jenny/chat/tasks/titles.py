@@ -1,0 +1,75 @@
+"""Titles that the model makes, after the first exchange."""
+
+import logging
+
+from celery import shared_task
+
+from jenny.accounts.access import model_for
+from jenny.agent import messages
+from jenny.agent.errors import AgentError, Cancelled
+from jenny.agent.events import StepEnd, TextDelta
+from jenny.agent.limits import Limits
+from jenny.agent.provider import Provider
+from jenny.agent.watch import Watch
+from jenny.chat.models import Conversation, Message
+from jenny.chat.prompt import title_prompt
+from jenny.chat.tasks.publish import Publisher
+from jenny.workspace.errors import WorkspaceError
+
+log = logging.getLogger(__name__)
+
+# Characters of each side of the exchange that the model sees.
+EXCERPT = 2000
+LONGEST = 60
+LIMITS = Limits(max_steps=1, max_output_tokens=64, seconds=60, retries=0)
+
+
+@shared_task(name="chat.make_title", queue="maintenance")
+def make_title(conversation_id: str) -> None:
+    """Replace the title made of the first words. Whatever goes wrong, those stay."""
+    chat = Conversation.objects.select_related("workspace__owner").filter(
+        pk=conversation_id, titled_by_hand=False
+    ).first()
+    if chat is None:
+        return
+    exchange = _exchange(chat)
+    if not exchange:
+        return
+    try:
+        endpoint, preset = model_for(chat.workspace, chat.preset)
+        title = _ask(Provider(endpoint, preset), exchange)
+    except (AgentError, Cancelled, WorkspaceError) as error:
+        log.info("title.none", extra={"cause": type(error).__name__})
+        return
+    if title and Conversation.objects.filter(pk=chat.pk, titled_by_hand=False).update(title=title):
+        chat.title = title
+        Publisher(chat).conversation_title()
+
+
+def _exchange(chat: Conversation) -> str:
+    """The first message and its answer, in short."""
+    lines = []
+    for row in chat.messages.filter(kind__in=("user", "answer")).order_by("pk")[:2]:
+        said = row.text or "\n".join(b.text for b in row.blocks.filter(kind="text"))
+        speaker = "User" if row.kind == Message.Kind.USER else "Jenny"
+        lines.append(f"{speaker}: {said[:EXCERPT]}")
+    return "\n\n".join(lines)
+
+
+def _ask(provider: Provider, exchange: str) -> str:
+    """The model's title, on one line; empty when it gave none."""
+    watch = Watch()
+    said = ""
+    for event in provider.stream(
+        system=title_prompt().wire(),
+        messages=[messages.said("user", exchange)],
+        tools=[],
+        watch=watch,
+        limits=LIMITS,
+    ):
+        if isinstance(event, TextDelta):
+            said += event.text
+        elif isinstance(event, StepEnd) and event.stop_reason != "end_turn":
+            return ""
+    line = " ".join(said.split()).strip(" \"'“”.*#`")
+    return line if len(line) <= LONGEST else ""

@@ -1,0 +1,258 @@
+"""Runs a turn: claim, prompt, loop, end. A turn is run at most once, whatever the queue does."""
+
+import logging
+import os
+import secrets
+import socket
+import time
+from datetime import UTC, datetime
+
+from celery import shared_task
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jenny.accounts.access import model_for
+from jenny.agent import loop, messages
+from jenny.agent.errors import AgentError, Cancelled
+from jenny.agent.limits import Limits
+from jenny.agent.pricing import Prices
+from jenny.agent.provider import Provider
+from jenny.agent.watch import Watch
+from jenny.chat import history
+from jenny.chat.meter import meter
+from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.prompt import build, turn_context
+from jenny.chat.tasks.publish import Publisher
+from jenny.chat.tasks.pulse import PULSE
+from jenny.chat.tasks.recorder import Recorder, answer_of
+from jenny.chat.tasks.titles import make_title
+from jenny.chat.toolset import toolbox_for
+from jenny.workspace import config as workspace_config
+from jenny.workspace.errors import WorkspaceError
+
+log = logging.getLogger(__name__)
+
+# How an ending of the loop stands in the turn's row.
+STATES = {
+    "stopped": Turn.State.STOPPED,
+    "shutdown": Turn.State.INTERRUPTED,
+    "failed": Turn.State.FAILED,
+}
+
+
+def worker_name() -> str:
+    """Who holds a lease: this process, and no other that ever had its number."""
+    return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+@shared_task(name="chat.run_turn", queue="chat")
+def run_turn(turn_id: int) -> None:
+    """Run a queued turn. A turn that somebody has, or had, is left alone."""
+    execute(turn_id)
+
+
+def queue_turn(turn_id: int) -> None:
+    """Hand a stored turn to the workers. Without a broker it waits: ``chat.reap`` sends it
+    again as soon as there is one."""
+    try:
+        run_turn.apply_async((turn_id,), retry=False)
+    except Exception as error:  # noqa: BLE001 - kombu lets every transport's own errors through
+        log.warning("turn.not_queued", extra={"turn": turn_id, "cause": type(error).__name__})
+
+
+def execute(turn_id: int) -> Turn | None:
+    """Claim and run a turn in this process; ``None`` when it was not to be had."""
+    turn = Turn.claim(turn_id, worker_name())
+    if turn is None:
+        return None
+    with Watch() as watch:
+        return _guarded(turn, Recorder(turn, watch), watch)
+
+
+def _guarded(turn: Turn, recorder: Recorder, watch: Watch) -> Turn:
+    """Run a claimed turn; whatever happens, it ends."""
+    started = time.monotonic()
+    PULSE.add(recorder)
+    try:
+        outcome = _run(turn, recorder, watch)
+    except Cancelled:
+        # The lease was taken away: another process has ended the turn.
+        return turn
+    except Exception:
+        # The task's outermost edge: the turn must end in every case.
+        log.exception("turn.broke", extra={"turn": turn.pk})
+        error = AgentError("broken", "Something in Jenny itself broke. What was written is kept.")
+        outcome = loop.Outcome(ending="failed", error=error)
+    finally:
+        PULSE.remove(recorder)
+    _end(turn, recorder, outcome)
+    log.info(
+        "turn.ended",
+        extra={
+            "turn": turn.pk,
+            "ending": outcome.ending,
+            "steps": outcome.steps,
+            "seconds": round(time.monotonic() - started, 3),
+        },
+    )
+    return turn
+
+
+def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
+    """What happens between claim and end."""
+    conversation = turn.conversation
+    row = conversation.workspace
+    recorder.publisher.turn_state(turn)
+    try:
+        config = workspace_config.load(row.root)
+        endpoint, preset = model_for(row, conversation.preset)
+        toolbox = toolbox_for(conversation.kind, row.root, run=f"turn:{turn.pk}", watch=watch)
+    except (WorkspaceError, AgentError) as error:
+        return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
+    turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
+    recorder.prices = preset.prices
+    recorder.window = (
+        config.get("agents.defaults.contextWindowTokens"),
+        config.get("agents.defaults.maxTokens"),
+    )
+    zone = config.get("agents.defaults.timezone") or row.owner.time_zone
+    taken = _take(turn, 0, zone)
+    for message in taken:
+        recorder.publisher.message(message)
+    system = build(
+        conversation.kind, row.root, tool_names=toolbox.names, schemas=toolbox.schemas()
+    )
+    past = (
+        Message.objects.filter(conversation=conversation, pk__gte=conversation.context_from)
+        .select_related("turn")
+        .prefetch_related("blocks")
+        .order_by("pk")
+    )
+
+    def inbox(step: int) -> list[messages.Message]:
+        rows = _take(turn, step, zone)
+        if rows:
+            recorder.begin_answer()
+        for message in rows:
+            recorder.publisher.message(message)
+        return [history.user_message(message) for message in rows]
+
+    return loop.run(
+        provider=Provider(endpoint, preset),
+        system=system.wire(),
+        history=history.messages(past),
+        toolbox=toolbox,
+        listener=recorder,
+        inbox=inbox,
+        watch=watch,
+        limits=limits_of(config),
+    )
+
+
+def limits_of(config: workspace_config.Config) -> Limits:
+    """A chat turn's limits."""
+    return Limits(
+        max_steps=config.get("agents.defaults.maxToolIterations"),
+        max_result_chars=config.get("agents.defaults.maxToolResultChars"),
+    )
+
+
+def _take(turn: Turn, step: int, zone: str) -> list[Message]:
+    """Take the messages that wait. From here on they belong to this turn."""
+    with transaction.atomic():
+        Conversation.objects.select_for_update().get(pk=turn.conversation_id)
+        rows = list(
+            Message.objects.filter(
+                conversation=turn.conversation_id,
+                pk__gte=turn.conversation.context_from,
+                kind=Message.Kind.USER,
+                turn=None,
+            ).order_by("pk")
+        )
+        for row in rows:
+            row.turn, row.step = turn, step
+            row.context = turn_context(datetime.now(UTC), zone, "web") if row is rows[-1] else ""
+            row.save(update_fields=["turn", "step", "context"])
+    return rows
+
+
+def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
+    """Store how the turn ended, tell the page, and queue the next one when messages wait."""
+    if outcome.ending == "lost":
+        return
+    recorder.end()
+    if not recorder.answers:
+        recorder.answers.append(answer_of(turn))
+    _describe(turn, outcome, recorder.prices)
+    follower: Turn | None = None
+    with transaction.atomic():
+        conversation = Conversation.objects.select_for_update().get(pk=turn.conversation_id)
+        won = Turn.objects.filter(pk=turn.pk, state=Turn.State.RUNNING, worker=turn.worker).update(
+            ended_at=Now(), **{name: getattr(turn, name) for name in ENDED_FIELDS}
+        )
+        if not won:
+            return
+        waiting = Message.objects.filter(
+            conversation=conversation,
+            pk__gte=conversation.context_from,
+            kind=Message.Kind.USER,
+            turn=None,
+        )
+        if turn.state in (Turn.State.DONE, Turn.State.STOPPED) and waiting.exists():
+            follower = Turn.objects.create(conversation=conversation)
+    publisher = Publisher(turn.conversation)
+    publisher.message(recorder.answers[-1])
+    if turn.context_tokens:
+        gauge = meter(
+            turn.context_tokens,
+            window=recorder.window[0],
+            max_tokens=recorder.window[1],
+        )
+        publisher.meter(gauge.sentence, gauge.percent)
+    publisher.turn_state(follower or turn)
+    if follower is not None:
+        queue_turn(follower.pk)
+    elif turn.state == Turn.State.DONE and not conversation.titled_by_hand:
+        _title_first_exchange(turn)
+
+
+def _title_first_exchange(turn: Turn) -> None:
+    """Have a title made, once a conversation; without a broker the first words stay."""
+    if turn.conversation.turns.filter(state=Turn.State.DONE).exclude(pk=turn.pk).exists():
+        return
+    try:
+        make_title.apply_async((str(turn.conversation_id),), retry=False)
+    except Exception as error:  # noqa: BLE001 - as in queue_turn
+        log.info("title.not_queued", extra={"cause": type(error).__name__})
+
+
+ENDED_FIELDS = (
+    "state",
+    "reason",
+    "sentence",
+    "can_retry",
+    "model",
+    "preset",
+    "is_demo",
+    "steps",
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "context_tokens",
+    "cost",
+)
+
+
+def _describe(turn: Turn, outcome: loop.Outcome, prices: Prices | None) -> None:
+    """Write the outcome into the turn's fields."""
+    turn.state = STATES.get(outcome.ending, Turn.State.DONE)
+    turn.reason = "" if outcome.ending == "done" else outcome.ending
+    turn.sentence = outcome.sentence
+    turn.can_retry = outcome.can_retry
+    turn.steps = outcome.steps
+    turn.context_tokens = outcome.context_tokens
+    usage = outcome.usage
+    turn.cost = prices.cost(usage) if prices else None
+    turn.input_tokens, turn.output_tokens = usage.input, usage.output
+    turn.cache_read_tokens, turn.cache_write_tokens = usage.cache_read, usage.cache_write

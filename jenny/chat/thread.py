@@ -1,0 +1,123 @@
+"""A conversation's rows as the items that the thread shows. Plain: it is given rows."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
+from typing import TYPE_CHECKING, Any
+
+from jenny.markdown.render import render
+from jenny.markdown.streaming import StreamRenderer
+
+if TYPE_CHECKING:
+    from jenny.chat.models import Block, Message, Turn
+
+# Characters of a tool's first argument shown on its line.
+SHORT_ARGUMENT = 60
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """A block of an answer, as ``templates/chat/thread.html#block`` shows it."""
+
+    id: str
+    kind: str
+    html: str = ""
+    open_html: str = ""
+    done_count: int = 0
+    is_open: bool = False
+    text: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Item:
+    """An element of the thread, as ``templates/chat/thread.html#item`` shows it."""
+
+    id: str
+    kind: str
+    message: "Message"
+    text: str = ""
+    html: str = ""
+    blocks: tuple[BlockView, ...] = ()
+    turn: "Turn | None" = None
+    waiting: bool = False
+    day: date | None = None
+    is_last_of_turn: bool = False
+
+
+def block_view(block: "Block") -> BlockView:
+    """A row as the page shows it; text that is still being written in the state that the
+    stream's next event expects."""
+    view = {"id": f"b{block.pk}", "kind": block.kind, "is_open": block.is_open, "text": block.text}
+    if block.kind == "text":
+        if not block.is_open:
+            return BlockView(**view, html=block.html)
+        renderer = StreamRenderer(block.text)
+        done, open_html = renderer.snapshot()
+        return BlockView(**view, html=done, open_html=open_html, done_count=renderer.done_count)
+    return BlockView(**view, data=_tool_data(block.data) if block.kind == "tool" else block.data)
+
+
+def _tool_data(data: dict[str, Any]) -> dict[str, Any]:
+    """A tool call's facts, with its arguments readable and in short."""
+    arguments = data.get("arguments") or {}
+    first = next((value for value in arguments.values() if isinstance(value, str)), "")
+    short = " ".join(first.split())
+    return {
+        **data,
+        "arguments_pretty": json.dumps(arguments, ensure_ascii=False, indent=2),
+        "short": short[:SHORT_ARGUMENT] + ("…" if len(short) > SHORT_ARGUMENT else ""),
+    }
+
+
+def item(message: "Message", *, day: date | None = None, is_last: bool = True) -> Item:
+    """A message with its blocks and its turn."""
+    kind = message.kind
+    return Item(
+        id=f"m{message.pk}",
+        kind=kind,
+        message=message,
+        text=message.text,
+        html=render(message.text) if kind == "reply" else "",
+        blocks=tuple(block_view(row) for row in message.blocks.all()) if kind == "answer" else (),
+        turn=message.turn,
+        waiting=kind == "user" and message.turn_id is None,
+        day=day,
+        is_last_of_turn=is_last,
+    )
+
+
+def items(messages: Iterable["Message"], zone: tzinfo) -> Iterator[Item]:
+    """The messages in order, with the day where it changes (in *zone*)."""
+    rows = list(messages)
+    last_of_turn = {row.turn_id: row.pk for row in rows if row.kind == "answer"}
+    day: date | None = None
+    for row in rows:
+        today = row.created_at.astimezone(zone).date()
+        yield item(
+            row,
+            day=today if today != day else None,
+            is_last=last_of_turn.get(row.turn_id) == row.pk,
+        )
+        day = today
+
+
+def by_day[T](rows: Iterable[T], when: Callable[[T], datetime], now: datetime) -> list[tuple[str, list[T]]]:
+    """*rows*, newest first, under the words a list of conversations uses for days."""
+    groups: dict[str, list[T]] = {}
+    for row in rows:
+        groups.setdefault(day_label(when(row).astimezone(now.tzinfo).date(), now.date()), []).append(row)
+    return list(groups.items())
+
+
+def day_label(day: date, today: date) -> str:
+    """"Today", "Yesterday", "This week", "This month", or the month's name."""
+    age = (today - day).days
+    if age <= 1:
+        return "Today" if age < 1 else "Yesterday"
+    if age < 7:  # noqa: PLR2004 - a week
+        return "This week"
+    if (day.year, day.month) == (today.year, today.month):
+        return "This month"
+    return f"{day:%B}" if day.year == today.year else f"{day:%B %Y}"

@@ -1,0 +1,24 @@
+"""The chat's routes."""
+
+from django.urls import path
+
+from jenny.chat.views import conversations, events, pages, sending
+
+app_name = "chat"
+
+# /chat/
+urlpatterns = [
+    path("chat/", pages.start, name="start"),
+    path("chat/send", sending.begin, name="begin"),
+    path("chat/draft", sending.first_draft, name="first_draft"),
+    path("chat/<uuid:conversation_id>/", pages.conversation, name="conversation"),
+    path("chat/<uuid:conversation_id>/thread", pages.thread, name="thread"),
+    path("chat/<uuid:conversation_id>/events", events.events, name="events"),
+    path("chat/<uuid:conversation_id>/send", sending.send, name="send"),
+    path("chat/<uuid:conversation_id>/stop", sending.stop, name="stop"),
+    path("chat/<uuid:conversation_id>/retry", sending.retry, name="retry"),
+    path("chat/<uuid:conversation_id>/draft", sending.draft, name="draft"),
+    path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
+    path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
+    path("chat/<uuid:conversation_id>/delete", conversations.delete, name="delete"),
+]

@@ -1,0 +1,1 @@
+"""The chat's pages and what they send."""

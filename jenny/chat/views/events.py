@@ -1,0 +1,81 @@
+"""The event source of a conversation's page: reads its stream, and never starts work."""
+
+import functools
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import redis
+import redis.asyncio
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.views.decorators.http import require_GET
+
+from jenny.accounts.access import session_is_live
+from jenny.chat import access
+from jenny.chat.events import RESET, Event, expired
+from jenny.chat.models import Conversation
+from jenny.chat.stream import START, Gap, Position, Reader, encode
+from jenny.chat.tasks.publish import position_of
+
+# Between two signs of life; at each the session is checked again.
+HEARTBEAT_SECONDS = 10
+# What the browser waits before it opens a lost stream again.
+REOPEN_MS = 1000
+
+
+@functools.cache
+def _client() -> redis.asyncio.Redis:
+    """This process's client for reading; a waiting read must not run into a time limit."""
+    return redis.asyncio.Redis.from_url(
+        settings.REDIS_URL, socket_timeout=HEARTBEAT_SECONDS + 20, socket_connect_timeout=2
+    )
+
+
+@require_GET
+async def events(request: HttpRequest, conversation_id: UUID) -> StreamingHttpResponse:
+    """Every event behind the position in ``Last-Event-ID`` or ``?after=``, as it comes."""
+    conversation = await sync_to_async(access.conversation)(request, conversation_id)
+    after = Position.parse(request.headers.get("Last-Event-ID")) or Position.parse(
+        request.GET.get("after")
+    )
+    feed = _feed(conversation, after or START, request.session.session_key or "")
+    response = StreamingHttpResponse(feed, content_type="text/event-stream")
+    # Neither a cache nor a proxy may hold back or pack what is meant to be seen at once.
+    response["Cache-Control"] = "no-store, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _feed(
+    conversation: Conversation, after: Position, session_key: str
+) -> AsyncIterator[bytes]:
+    """The stream as the browser's event source reads it, until a reader must render anew, the
+    session ends, or Redis is gone (the browser opens it again)."""
+    yield f"retry: {REOPEN_MS}\n\n".encode()
+    reader = Reader(_client(), str(conversation.pk), after)
+    try:
+        if not await reader.is_there():
+            if await sync_to_async(position_of)(conversation) > after:
+                yield _message(RESET, after)
+                return
+            await reader.mark()
+        while True:
+            entries = await reader.next(HEARTBEAT_SECONDS * 1000)
+            if entries:
+                yield b"".join(
+                    f"id: {entry.position}\ndata: {entry.data}\n\n".encode() for entry in entries
+                )
+                continue
+            if not await sync_to_async(session_is_live)(session_key):
+                yield _message(expired(f"/login/?next=/chat/{conversation.pk}/"), reader.position)
+                return
+            yield b": alive\n\n"
+    except Gap:
+        yield _message(RESET, reader.position)
+    except redis.RedisError:
+        yield b": the stream is away\n\n"
+
+
+def _message(event: Event, position: Position) -> bytes:
+    return f"id: {position}\ndata: {encode(event)}\n\n".encode()

@@ -1,0 +1,137 @@
+"""The chat's pages: a new conversation, one with its thread, older parts of the thread."""
+
+import zoneinfo
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from jenny.accounts import access as accounts
+from jenny.accounts.access import take_kept_text
+from jenny.accounts.models import Account, Workspace
+from jenny.chat import access, commands
+from jenny.chat import thread as threads
+from jenny.chat.meter import Meter, meter
+from jenny.chat.models import Conversation, Draft, Message, Turn
+from jenny.chat.stream import Position
+from jenny.chat.views.models_menu import presets_of
+from jenny.workspace import config as workspace_config
+
+# Messages of one window; older ones come on scroll.
+WINDOW = 60
+# Conversations in the list.
+LISTED = 200
+
+
+@require_GET
+def start(request: HttpRequest) -> HttpResponse:
+    """The page of a conversation that does not exist yet."""
+    workspace = accounts.workspace(request)
+    context = _frame(request, workspace, None)
+    context |= {"items": [], "position": "0-0", "has_older": False, "turn": None}
+    return render(request, "chat/conversation.html", context)
+
+
+@require_GET
+def conversation(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """A conversation with its newest messages, or those before ``?before=``."""
+    chat = access.conversation(request, conversation_id)
+    context = _frame(request, chat.workspace, chat) | _window(request, chat)
+    return render(request, "chat/conversation.html", context)
+
+
+@require_GET
+def thread(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """The thread alone: whole, or with ``?before=`` the messages above it."""
+    chat = access.conversation(request, conversation_id)
+    context = {"conversation": chat} | _window(request, chat)
+    part = "#older" if request.GET.get("before") else ""
+    return render(request, f"chat/thread.html{part}", context)
+
+
+def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
+    """A window of messages, and the position in the stream that they stand for."""
+    chat.refresh_from_db(fields=["event_number"])
+    before = request.GET.get("before", "")
+    rows = Message.objects.filter(conversation=chat)
+    if before.isdecimal():
+        rows = rows.filter(pk__lt=int(before[:18]))
+    newest = list(
+        rows.select_related("turn").prefetch_related("blocks").order_by("-pk")[: WINDOW + 1]
+    )
+    shown = newest[WINDOW - 1 :: -1] if len(newest) > WINDOW else newest[::-1]
+    zone = zone_of(chat.workspace.owner)
+    return {
+        "items": list(threads.items(shown, zone)),
+        "has_older": len(newest) > WINDOW,
+        "oldest_id": shown[0].pk if shown else None,
+        "position": str(_position(chat, shown)),
+        "turn": chat.turns.filter(state__in=Turn.LIVE).first(),
+    }
+
+
+def _position(chat: Conversation, rows: list[Message]) -> Position:
+    """Up to where *rows*, just read, hold what the stream told.
+
+    ``chat.event_number`` was read before them, so they hold at least that much, except for
+    text that is being written: there the row's own position counts.
+    """
+    blocks = [block for row in rows for block in row.blocks.all()]
+    live = [
+        Position(block.event_number, block.event_count)
+        for row in rows
+        for block in row.blocks.all()
+        if block.is_open and row.turn is not None and row.turn.is_live
+    ]
+    counts = [b.event_count for b in blocks if b.event_number == chat.event_number]
+    return min([*live, Position(chat.event_number, max(counts, default=0))])
+
+
+def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None) -> dict[str, Any]:
+    """What stands around the thread."""
+    account = accounts.account(request)
+    config = workspace_config.load(workspace.root)
+    now = datetime.now(UTC).astimezone(zone_of(account))
+    listed = Conversation.objects.filter(workspace=workspace).order_by("-active_at")[:LISTED]
+    return {
+        "conversation": chat,
+        "groups": threads.by_day(listed, lambda row: row.active_at, now),
+        "commands": commands.COMMANDS,
+        "presets": presets_of(workspace, chat),
+        "draft": _draft(request, account, chat),
+        "meter": meter_of(chat, config) if chat else None,
+        "zone": account.time_zone,
+    }
+
+
+def _draft(request: HttpRequest, account: Account, chat: Conversation | None) -> str:
+    """What was typed here and not sent; text that an ended session left behind comes first."""
+    kept = take_kept_text(request, f"/chat/{chat.pk}/" if chat else "/chat/")
+    row = Draft.objects.filter(account_id=account.pk, conversation=chat).first()
+    return kept or (row.text if row else "")
+
+
+def meter_of(chat: Conversation, config: workspace_config.Config) -> Meter:
+    """The context meter of a conversation, by its newest turn since it was started anew."""
+    newest = (
+        chat.turns.filter(context_tokens__gt=0, messages__pk__gte=chat.context_from)
+        .order_by("-pk")
+        .values_list("context_tokens", flat=True)
+        .first()
+    )
+    return meter(
+        newest or 0,
+        window=config.get("agents.defaults.contextWindowTokens"),
+        max_tokens=config.get("agents.defaults.maxTokens"),
+    )
+
+
+def zone_of(account: Account) -> tzinfo:
+    """The account's time zone; UTC when the name is no longer known."""
+    try:
+        return zoneinfo.ZoneInfo(account.time_zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
+        return UTC

@@ -1,0 +1,117 @@
+"""What the commands answer, as Markdown."""
+
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db.models import Sum
+
+from jenny.chat import commands
+from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.tasks import accept
+from jenny.chat.views.models_menu import presets_of
+from jenny.chat.views.pages import meter_of
+from jenny.workspace import config as workspace_config
+from memory import skills
+
+# /history: how many messages by default and at most, and characters of each.
+SHOWN, MOST_SHOWN, EXCERPT = 10, 50, 200
+
+
+def reply_to(chat: Conversation, call: commands.Call) -> str:
+    """Carry out a command and say what came of it."""
+    return _REPLIES[call.command.name](chat, call.argument)
+
+
+def _help(_chat: Conversation, _argument: str) -> str:
+    return commands.help_text()
+
+
+def _stop(chat: Conversation, _argument: str) -> str:
+    return "Stopped. What was written is kept." if accept.stop(chat) else "Nothing runs here."
+
+
+def _status(chat: Conversation, _argument: str) -> str:
+    config = workspace_config.load(chat.workspace.root)
+    sums = chat.turns.aggregate(
+        plain=Sum("input_tokens"),
+        read=Sum("cache_read_tokens"),
+        written=Sum("cache_write_tokens"),
+        out=Sum("output_tokens"),
+        cost=Sum("cost"),
+    )
+    read = sums["read"] or 0
+    tokens_in = (sums["plain"] or 0) + read + (sums["written"] or 0)
+    cached = f" ({100 * read // tokens_in} % from the cache)" if read and tokens_in else ""
+    meter = meter_of(chat, config)
+    newest = chat.turns.exclude(model="").order_by("-pk").first()
+    live = chat.turns.filter(state__in=Turn.LIVE).first()
+    rows = [
+        ("Version", settings.JENNY_VERSION),
+        ("Model", f"{newest.model}{' (demo)' if newest.is_demo else ''}" if newest else "not used yet"),
+        ("Tokens", f"{tokens_in:,} in{cached}, {sums['out'] or 0:,} out"),
+        ("Cost", f"${sums['cost']:.4f}" if sums["cost"] is not None else "the preset has no prices"),
+        ("Context", f"{meter.sentence} ({meter.percent} %)"),
+        ("Messages", str(chat.messages.filter(kind__in=("user", "answer")).count())),
+        ("Running", {"queued": "waits for a worker", "running": "an answer is being written"}.get(
+            live.state, "nothing") if live else "nothing"),
+    ]
+    return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
+
+
+def _model(chat: Conversation, argument: str) -> str:
+    choices = presets_of(chat.workspace, chat)
+    if not choices:
+        return "No model presets are set. Add one in [Settings → Models](/settings/models/)."
+    by_name = {choice.name.casefold(): choice for choice in choices}
+    if argument:
+        choice = by_name.get(argument.casefold())
+        if choice is None:
+            names = ", ".join(f"`{choice.name}`" for choice in choices)
+            return f"There is no preset `{argument}`; nothing was changed. The presets are {names}."
+        chat.preset = choice.name
+        chat.save(update_fields=["preset"])
+        return f"From the next message on, `{choice.label}` answers in this conversation."
+    lines = [f"- `{c.name}`: {c.label}{' **(in use)**' if c.current else ''}" for c in choices]
+    return "\n".join([*lines, "", "`/model name` chooses one for this conversation."])
+
+
+def _history(chat: Conversation, argument: str) -> str:
+    if argument and not (argument.isascii() and argument.isdecimal()):
+        return f"`/history` takes a number from 1 to {MOST_SHOWN}, as in `/history 20`."
+    count = max(1, min(int(argument or SHOWN), MOST_SHOWN))
+    rows = chat.messages.filter(kind__in=(Message.Kind.USER, Message.Kind.ANSWER))
+    newest = list(rows.prefetch_related("blocks").order_by("-pk")[:count])[::-1]
+    if not newest:
+        return "Nothing has been said here yet."
+    lines = [f"The last {len(newest)} of {rows.count()} messages:", ""]
+    for row in newest:
+        said = row.text or " ".join(b.text for b in row.blocks.all() if b.kind == "text")
+        said = " ".join(said.split())
+        who = "You" if row.kind == Message.Kind.USER else "Jenny"
+        excerpt = said[:EXCERPT] + ("…" if len(said) > EXCERPT else "")
+        lines.append(f"- **{who}:** {_plain(excerpt) or '(no text)'}")
+    return "\n".join(lines)
+
+
+def _skill(chat: Conversation, _argument: str) -> str:
+    found = skills.listing(chat.workspace.root)
+    if not found:
+        return "This workspace has no skills yet."
+    return "\n".join(
+        f"- **{_plain(skill.name)}**: {_plain(skill.description)}" for skill in found
+    )
+
+
+def _plain(text: str) -> str:
+    """*text* with what Markdown would read as its own made literal."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!" else char for char in text)
+
+
+_REPLIES: dict[str, Callable[[Conversation, str], str]] = {
+    "/help": _help,
+    "/stop": _stop,
+    "/status": _status,
+    "/model": _model,
+    "/history": _history,
+    "/skill": _skill,
+}

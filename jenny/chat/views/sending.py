@@ -1,0 +1,135 @@
+"""What a person sends to a conversation: text, Stop, Retry, a draft.
+
+A form without script is answered with a redirect; a script gets JSON, with the sentence to
+show when something could not be taken (the page keeps the text).
+"""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jenny.accounts import access as accounts
+from jenny.accounts.models import Account
+from jenny.chat import access, commands
+from jenny.chat.models import Conversation, Draft, Message
+from jenny.chat.tasks import accept
+from jenny.chat.views.pages import start as start_page
+from jenny.chat.views.replies import reply_to
+
+# Characters of a draft that are kept on the server; the browser keeps it whole.
+LONGEST_DRAFT = 200_000
+
+
+@require_POST
+def begin(request: HttpRequest) -> HttpResponse:
+    """The first message of a new conversation."""
+    workspace = accounts.workspace(request)
+    try:
+        text = accept.check_text(request.POST.get("text", ""))
+    except accept.Refused as refused:
+        return _refused(request, str(refused))
+    key = request.POST.get("client_key", "")[:64]
+    sent = Message.objects.filter(conversation__workspace=workspace, client_key=key)
+    first = sent.select_related("conversation").first() if key else None
+    chat = first.conversation if first else Conversation.objects.create(workspace=workspace)
+    if first is None:
+        _take_in(chat, text, key)
+    Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
+    return _went_to(request, chat)
+
+
+@require_POST
+def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """A message or a command."""
+    chat = access.conversation(request, conversation_id)
+    try:
+        text = accept.check_text(request.POST.get("text", ""))
+    except accept.Refused as refused:
+        return _refused(request, str(refused))
+    _take_in(chat, text, request.POST.get("client_key", "")[:64])
+    Draft.objects.filter(account_id=accounts.account(request).pk, conversation=chat).delete()
+    return _went_to(request, chat)
+
+
+def _take_in(chat: Conversation, text: str, client_key: str) -> None:
+    """A command is answered here and now, everything else is for the model."""
+    call = commands.parse(text)
+    if call is None:
+        accept.accept(chat, text, client_key)
+    elif call.command.name == "/new":
+        accept.start_anew(chat)
+    else:
+        accept.accept_command(chat, call, reply_to(chat, call))
+
+
+@require_POST
+def stop(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """End the live turn; its partial text is kept."""
+    chat = access.conversation(request, conversation_id)
+    accept.stop(chat)
+    return _went_to(request, chat)
+
+
+@require_POST
+def retry(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Run a failed or interrupted turn again."""
+    chat = access.conversation(request, conversation_id)
+    turn = request.POST.get("turn", "")
+    if turn.isdecimal():
+        accept.retry(chat, int(turn[:18]))
+    return _went_to(request, chat)
+
+
+@require_POST
+def first_draft(request: HttpRequest) -> HttpResponse:
+    """Keep what is typed for a new conversation."""
+    return _keep_draft(request, accounts.account(request), None)
+
+
+@require_POST
+def draft(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Keep what is typed for this conversation."""
+    chat = access.conversation(request, conversation_id)
+    return _keep_draft(request, accounts.account(request), chat)
+
+
+def _keep_draft(request: HttpRequest, account: Account, chat: Conversation | None) -> HttpResponse:
+    text = request.POST.get("text", "")[:LONGEST_DRAFT].replace("\0", "")
+    row = {"account_id": account.pk, "conversation": chat}
+    if not text:
+        Draft.objects.filter(**row).delete()
+    else:
+        try:
+            Draft.objects.update_or_create(**row, defaults={"text": text})
+        except IntegrityError:
+            # Two tabs made the first draft at once; the other one's is there now.
+            Draft.objects.filter(**row).update(text=text)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
+    url = reverse("chat:conversation", args=[chat.pk])
+    if _is_script(request):
+        return JsonResponse({"conversation": str(chat.pk), "url": url})
+    return HttpResponseRedirect(url)
+
+
+def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
+    if _is_script(request):
+        return JsonResponse({"sentence": sentence}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    request.method = "GET"
+    response = start_page(request)
+    response.status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+    return response
+
+
+def _is_script(request: HttpRequest) -> bool:
+    """Whether a script sent the form and shows the answer itself."""
+    return (
+        request.headers.get("HX-Request") == "true"
+        or request.headers.get("Accept", "").startswith("application/json")
+    )
