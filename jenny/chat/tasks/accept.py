@@ -1,6 +1,7 @@
 """Takes in what a person sends: stored first, then queued, then shown."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import redis
@@ -50,8 +51,15 @@ def check_text(text: str) -> str:
     return text
 
 
-def accept(conversation: Conversation, text: str, client_key: str = "") -> Accepted:
-    """Store a user's message and see that a turn will read it.
+def accept(
+    conversation: Conversation,
+    text: str,
+    client_key: str = "",
+    *,
+    start: Callable[[int], object] = queue_turn,
+) -> Accepted:
+    """Store a user's message and see that a turn will read it: one that runs already, or a
+    new one, which *start* is given to.
 
     The same *client_key* twice is one message. :raises Refused:
     """
@@ -66,8 +74,21 @@ def accept(conversation: Conversation, text: str, client_key: str = "") -> Accep
     publisher.message(message)
     if is_new_turn:
         publisher.turn_state(turn)
-        queue_turn(turn.pk)
+        start(turn.pk)
     return Accepted(message, turn)
+
+
+def begin_turn(conversation: Conversation) -> Turn | None:
+    """A new turn for messages that wait without one; ``None``: there are none, or a turn is live."""
+    with transaction.atomic():
+        Conversation.objects.select_for_update().get(pk=conversation.pk)
+        waiting = Message.objects.filter(
+            conversation=conversation, kind=Message.Kind.USER, turn=None
+        )
+        live = conversation.turns.filter(state__in=Turn.LIVE)
+        if live.exists() or not waiting.exists():
+            return None
+        return Turn.objects.create(conversation=conversation)
 
 
 def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Message, Turn, bool]:

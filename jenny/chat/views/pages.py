@@ -2,9 +2,11 @@
 
 import zoneinfo
 from datetime import UTC, datetime, tzinfo
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
@@ -29,18 +31,34 @@ LISTED = 200
 @require_GET
 def start(request: HttpRequest) -> HttpResponse:
     """The page of a conversation that does not exist yet."""
-    workspace = accounts.workspace(request)
-    context = _frame(request, workspace, None)
-    context |= {"items": [], "position": "0-0", "has_older": False, "turn": None}
-    return render(request, "chat/conversation.html", context)
+    return show(request, accounts.workspace(request), None)
 
 
 @require_GET
 def conversation(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """A conversation with its newest messages, or those before ``?before=``."""
     chat = access.conversation(request, conversation_id)
-    context = _frame(request, chat.workspace, chat) | _window(request, chat)
-    return render(request, "chat/conversation.html", context)
+    return show(request, chat.workspace, chat)
+
+
+def show(
+    request: HttpRequest,
+    workspace: Workspace,
+    chat: Conversation | None,
+    *,
+    problem: str = "",
+    text: str = "",
+) -> HttpResponse:
+    """The page; with a *problem*, that sentence above the composer, and *text* in it again."""
+    context = _frame(request, workspace, chat)
+    if chat is None:
+        context |= {"items": [], "position": "0-0", "has_older": False, "turn": None}
+    else:
+        context |= _window(request, chat)
+    if problem:
+        context |= {"problem": problem, "draft": text}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    return render(request, "chat/conversation.html", context, status=status)
 
 
 @require_GET
@@ -95,7 +113,12 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
     account = accounts.account(request)
     config = workspace_config.load(workspace.root)
     now = datetime.now(UTC).astimezone(zone_of(account))
-    listed = Conversation.objects.filter(workspace=workspace).order_by("-active_at")[:LISTED]
+    live = Turn.objects.filter(conversation=OuterRef("pk"), state__in=Turn.LIVE)
+    listed = (
+        Conversation.objects.filter(workspace=workspace)
+        .annotate(is_live=Exists(live))
+        .order_by("-active_at")[:LISTED]
+    )
     return {
         "conversation": chat,
         "groups": threads.by_day(listed, lambda row: row.active_at, now),

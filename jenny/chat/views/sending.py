@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from jenny.accounts import access as accounts
-from jenny.accounts.models import Account
+from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
 from jenny.chat.models import Conversation, Draft, Message
 from jenny.chat.tasks import accept
-from jenny.chat.views.pages import start as start_page
+from jenny.chat.views import pages
 from jenny.chat.views.replies import reply_to
 
 # Characters of a draft that are kept on the server; the browser keeps it whole.
@@ -31,7 +31,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     try:
         text = accept.check_text(request.POST.get("text", ""))
     except accept.Refused as refused:
-        return _refused(request, str(refused))
+        return _refused(request, workspace, None, str(refused))
     key = request.POST.get("client_key", "")[:64]
     sent = Message.objects.filter(conversation__workspace=workspace, client_key=key)
     first = sent.select_related("conversation").first() if key else None
@@ -49,7 +49,7 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     try:
         text = accept.check_text(request.POST.get("text", ""))
     except accept.Refused as refused:
-        return _refused(request, str(refused))
+        return _refused(request, chat.workspace, chat, str(refused))
     _take_in(chat, text, request.POST.get("client_key", "")[:64])
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=chat).delete()
     return _went_to(request, chat)
@@ -118,13 +118,13 @@ def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
     return HttpResponseRedirect(url)
 
 
-def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
+def _refused(
+    request: HttpRequest, workspace: Workspace, chat: Conversation | None, sentence: str
+) -> HttpResponse:
     if _is_script(request):
         return JsonResponse({"sentence": sentence}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    request.method = "GET"
-    response = start_page(request)
-    response.status_code = HTTPStatus.UNPROCESSABLE_ENTITY
-    return response
+    text = request.POST.get("text", "")
+    return pages.show(request, workspace, chat, problem=sentence, text=text)
 
 
 def _is_script(request: HttpRequest) -> bool:

@@ -1,0 +1,141 @@
+"""``say``: one turn, or one command, from the command line."""
+
+import signal
+import time
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError, CommandParser
+
+from jenny.accounts.management.answering import AnsweringCommand
+from jenny.accounts.models import Workspace
+from jenny.chat import commands
+from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.tasks import accept
+from jenny.chat.tasks.pulse import PULSE
+from jenny.chat.tasks.reap import interrupt
+from jenny.chat.tasks.turns import execute
+from jenny.chat.views.replies import reply_to
+
+# How often the row of a turn that another process runs is looked at.
+LOOK_SECONDS = 0.1
+
+
+class Command(AnsweringCommand):
+    """Say something to Jenny."""
+
+    help = (
+        "Send TEXT to a conversation and print the reply; the turn runs in this process, "
+        "whether the app runs or not. A slash command works as in the chat."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where it is said, and what."""
+        super().add_arguments(parser)
+        parser.add_argument("text", help="what to say, or a slash command")
+        parser.add_argument("--workspace", default="", help="the workspace's slug")
+        where = parser.add_mutually_exclusive_group()
+        where.add_argument("--conversation", default="", help="the conversation's id")
+        where.add_argument("--new", action="store_true", help="begin a new conversation")
+
+    def answer(self, **options: Any) -> dict[str, Any]:
+        """Say it, wait for the turn's end, and give its reply."""
+        started = time.monotonic()
+        try:
+            text = accept.check_text(options["text"])
+        except accept.Refused as refused:
+            raise CommandError(str(refused)) from refused
+        workspace = workspace_called(options["workspace"])
+        chat = _conversation(workspace, options)
+        call = commands.parse(text)
+        if call is not None:
+            return _told(chat, _commanded(chat, call), started)
+        # Ctrl-C is Stop: what was written is kept.
+        signal.signal(signal.SIGINT, lambda *_: PULSE.cancel_all("stop"))
+        accepted = accept.accept(chat, text, start=execute)
+        turn = _ended(accepted.message)
+        reply = "\n\n".join(
+            block.text for block in turn.blocks.order_by("pk") if block.kind == "text"
+        )
+        if turn.state != Turn.State.DONE:
+            message = f"{turn.sentence or 'The turn did not end well.'} {reply}".strip()
+            raise CommandError(message)
+        tools = [b.data["name"] for b in turn.blocks.order_by("pk") if b.kind == "tool"]
+        facts = {
+            "turn": turn.pk,
+            "state": turn.state,
+            "reason": turn.reason,
+            "model": turn.model,
+            "demo": turn.is_demo,
+            "tools": tools,
+            "input_tokens": turn.input_tokens,
+            "output_tokens": turn.output_tokens,
+            "cost": None if turn.cost is None else str(turn.cost),
+        }
+        return _told(chat, reply, started) | facts
+
+
+def workspace_called(slug: str) -> Workspace:
+    """The workspace of that slug; without one the only workspace there is.
+
+    :raises CommandError: there is none, or there are several to choose from.
+    """
+    found = list(Workspace.objects.filter(slug=slug) if slug else Workspace.objects.all()[:20])
+    if len(found) == 1:
+        return found[0]
+    if slug:
+        message = f"There is no workspace called {slug!r}."
+    elif not found:
+        message = "There is no workspace yet. Run: python manage.py create_owner --username NAME"
+    else:
+        names = ", ".join(row.slug for row in found)
+        message = f"There are several workspaces; choose one with --workspace: {names}."
+    raise CommandError(message)
+
+
+def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation:
+    """The conversation that was named, the newest one, or a new one."""
+    rows = Conversation.objects.filter(workspace=workspace)
+    if options["conversation"]:
+        try:
+            return rows.get(pk=options["conversation"])
+        except (Conversation.DoesNotExist, ValidationError) as error:
+            message = f"There is no conversation {options['conversation']!r} in this workspace."
+            raise CommandError(message) from error
+    newest = None if options["new"] else rows.order_by("-active_at").first()
+    return newest or Conversation.objects.create(workspace=workspace)
+
+
+def _commanded(chat: Conversation, call: commands.Call) -> str:
+    if call.command.name == "/new":
+        return accept.start_anew(chat).text
+    return accept.accept_command(chat, call, reply_to(chat, call)).text
+
+
+def _ended(message: Message) -> Turn:
+    """The turn that read *message*, once it is over.
+
+    This process ran it, or a worker that was at work in the conversation already takes the
+    message in. What no worker runs, because the app does not, is run or ended here.
+    """
+    while True:
+        message.refresh_from_db()
+        if message.turn is not None and not message.turn.is_live:
+            return message.turn
+        live = message.conversation.turns.filter(state__in=Turn.LIVE).first()
+        if live is None:
+            live = accept.begin_turn(message.conversation)
+        if live is not None and live.state == Turn.State.QUEUED:
+            execute(live.pk)
+        elif live is not None:
+            interrupt(live)
+        time.sleep(LOOK_SECONDS)
+
+
+def _told(chat: Conversation, reply: str, started: float) -> dict[str, Any]:
+    return {
+        "sentence": reply,
+        "conversation": str(chat.pk),
+        "reply": reply,
+        "seconds": round(time.monotonic() - started, 3),
+    }
