@@ -1,0 +1,59 @@
+"""Fixtures that every test may use. Nothing here needs a network beyond loopback.
+
+The environment is set before Django reads its settings: each test process (xdist starts
+several) has a data folder of its own, and so a database and an embedded Valkey of its own.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Short, since a Unix socket's path may have about 100 bytes.
+SCRATCH = Path(tempfile.mkdtemp(prefix="jenny-", dir="/tmp"))
+for name in [name for name in os.environ if name.startswith(("JENNY_", "ANTHROPIC_"))]:
+    if name != "JENNY_SOAK":
+        del os.environ[name]
+for name in ("DATABASE_URL", "REDIS_URL"):
+    os.environ.pop(name, None)
+os.environ["JENNY_DATA_DIR"] = str(SCRATCH / "data")
+os.environ["DJANGO_SETTINGS_MODULE"] = "jenny.settings"
+# Playwright's synchronous API runs an event loop in the test's thread; Django takes that
+# for asynchronous code, which it is not.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+pytest_plugins = [
+    "tests.support.valkey",
+    "tests.support.stack",
+    "tests.support.postgres",
+    "tests.support.browser",
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch() -> Iterator[Path]:
+    """This test process's own folder, taken away at its end."""
+    # Imported here: settings must be read after the environment was set above.
+    from django.conf import settings
+
+    # Pages rendered in this process name static files without their hash, so that no test
+    # depends on what was last collected; running instances serve the collected ones.
+    settings.STATIC_ROOT = SCRATCH / "static"
+    settings.STATIC_ROOT.mkdir()
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    }
+    yield SCRATCH
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(scratch: Path) -> None:
+    """The test database is a file in WAL mode, as in production, and not one in memory."""
+    from django.conf import settings
+
+    settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = scratch / "test.sqlite3"

@@ -1,0 +1,32 @@
+"""Waiting for a condition, with a deadline, in place of sleeping and hoping."""
+
+import socket
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_until(condition: Callable[[], T], seconds: float = 15, what: str = "") -> T:
+    """The first true value of *condition*; fails after *seconds*.
+
+    The deadline is far above what the thing takes: it ends a test that hangs and measures
+    nothing.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            message = f"waited {seconds} s for {what or condition}; last seen: {value!r}"
+            raise AssertionError(message)
+        time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nothing uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
