@@ -3,7 +3,7 @@
 ::
 
     AccountError                    for the person: ``sentence`` says what happened and what to do
-      OwnerExists  OwnerMissing  AccountExists
+      OwnerExists  OwnerMissing  AccountExists  UnknownZone
       ConnectionProblem
         UnknownPreset  KeyMissing  BadAddress  BadKey
 """
@@ -31,9 +31,7 @@ class OwnerMissing(AccountError):
 
     def __init__(self) -> None:
         """Say what comes first."""
-        super().__init__(
-            "There is no owner yet. Make the owner first (create_owner, or /setup/)."
-        )
+        super().__init__("There is no owner yet. Make the owner first (create_owner, or /setup/).")
 
 
 class AccountExists(AccountError):
@@ -41,9 +39,15 @@ class AccountExists(AccountError):
 
     def __init__(self, username: str) -> None:
         """Name it."""
-        super().__init__(
-            f"There is an account called {username} already. Choose another name."
-        )
+        super().__init__(f"There is an account called {username} already. Choose another name.")
+
+
+class UnknownZone(AccountError):
+    """There is no time zone of that name."""
+
+    def __init__(self, name: str) -> None:
+        """Name it, and a good one."""
+        super().__init__(f"There is no time zone called {name}. Europe/Berlin is one, UTC another.")
 
 
 class ConnectionProblem(AccountError):
@@ -67,8 +71,8 @@ class KeyMissing(ConnectionProblem):
     def __init__(self, preset: str, origin: str) -> None:
         """Name both."""
         super().__init__(
-            f"The preset {preset} needs an API key for {origin}, and none is stored. "
-            "Add one in Settings → Models."
+            f"The model “{preset}” needs an API key for {origin}, and there is none that can be "
+            "read. Enter one in Settings → Models."
         )
 
 

@@ -18,6 +18,8 @@ from jenny.accounts import slugs
 from jenny.accounts.devices import describe
 from jenny.accounts.errors import AccountExists, OwnerExists, OwnerMissing
 from jenny.accounts.vault import Unreadable, Vault, mask
+from jenny.workspace.errors import WriteFailed, reason_of
+from jenny.workspace.files import Actor, open_workspace
 
 
 class Accounts(UserManager["Account"]):
@@ -48,9 +50,7 @@ class Accounts(UserManager["Account"]):
         except IntegrityError as error:
             raise AccountExists(username) from error
 
-    def _make(
-        self, username: str, password: str, zone: str, *, is_superuser: bool
-    ) -> "Account":
+    def _make(self, username: str, password: str, zone: str, *, is_superuser: bool) -> "Account":
         # Hashing takes tens of milliseconds: outside the transaction.
         account = self.model(
             username=self.model.normalize_username(username),
@@ -87,13 +87,8 @@ class Account(AbstractUser):
         ]
 
     def keys(self) -> dict[str, str]:
-        """The account's API keys by origin, decrypted; those no longer readable are left out."""
-        found = {}
-        for row in self.api_keys.all():
-            key = row.reveal()
-            if key is not None:
-                found[row.origin] = key
-        return found
+        """The account's API keys by origin, decrypted; empty where one can no longer be read."""
+        return {row.origin: row.reveal() or "" for row in self.api_keys.all()}
 
     def end_sessions(self, *, keep: str = "") -> int:
         """End every session of this account but the one with the key *keep*; how many."""
@@ -120,6 +115,8 @@ class Workspace(models.Model):
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=80)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Once the folder was made, one that is missing is a loss and never silently made anew.
+    folder_made_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
 
     objects = LiveWorkspaces()
@@ -138,6 +135,24 @@ class Workspace(models.Model):
         """The workspace's folder."""
         return Path(settings.JENNY_DATA.workspaces / self.slug)
 
+    def make_folder(self) -> None:
+        """Make the folder with its first files, unless that was done. Safe to repeat.
+
+        :raises WorkspaceError: the disk refuses; the next visit tries again.
+        """
+        if self.folder_made_at is not None:
+            return
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"The folder {self.root} cannot be made: {reason_of(error)}."
+            raise WriteFailed(message) from error
+        from jenny.workspace.seed import seed
+
+        seed(open_workspace(self.root, Actor("setup", account=self.owner_id)))
+        self.folder_made_at = timezone.now()
+        self.save(update_fields=["folder_made_at"])
+
     @classmethod
     def make(cls, owner: Account, name: str) -> "Workspace":
         """A row with a slug that no row ever had and no folder bears: a folder that lies
@@ -147,9 +162,7 @@ class Workspace(models.Model):
                 continue
             try:
                 with transaction.atomic():
-                    return cls.all_objects.create(
-                        owner=owner, slug=slug, name=name[:80]
-                    )
+                    return cls.all_objects.create(owner=owner, slug=slug, name=name[:80])
             except IntegrityError:
                 continue
         raise AssertionError  # candidates() has no end
@@ -168,9 +181,7 @@ class ApiKey(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["account", "origin"], name="one_key_per_origin"
-            )
+            models.UniqueConstraint(fields=["account", "origin"], name="one_key_per_origin")
         ]
 
     def __str__(self) -> str:
@@ -192,9 +203,7 @@ class ApiKey(models.Model):
     def reveal(self) -> str | None:
         """The key; ``None`` when it cannot be read since the secret key is another one."""
         try:
-            return Vault(settings.SECRET_KEY).decrypt(
-                bytes(self.ciphertext), self.origin
-            )
+            return Vault(settings.SECRET_KEY).decrypt(bytes(self.ciphertext), self.origin)
         except Unreadable:
             return None
 
@@ -226,9 +235,7 @@ class LoginSession(models.Model):
         if request.session.session_key is None:
             request.session.save()
         Session.objects.filter(expire_date__lt=timezone.now()).delete()
-        cls.objects.exclude(
-            session_key__in=Session.objects.values("session_key")
-        ).delete()
+        cls.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
         cls.objects.update_or_create(
             session_key=request.session.session_key,
             defaults={
@@ -242,10 +249,7 @@ class LoginSession(models.Model):
     def note_visit(self, address: str | None) -> None:
         """Move *last seen*, once a minute at most: a write for every request would be waste."""
         now = timezone.now()
-        if (
-            now - self.seen_at >= datetime.timedelta(minutes=1)
-            or address != self.address
-        ):
+        if now - self.seen_at >= datetime.timedelta(minutes=1) or address != self.address:
             LoginSession.objects.filter(pk=self.pk).update(seen_at=now, address=address)
 
     def end(self) -> bool:

@@ -4,6 +4,8 @@ import datetime
 import functools
 import zoneinfo
 
+from jenny.accounts.errors import UnknownZone
+
 
 @functools.cache
 def names() -> frozenset[str]:
@@ -22,3 +24,10 @@ def zone(name: str) -> datetime.tzinfo:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         return datetime.UTC
+
+
+def known(name: str) -> str:
+    """*name*, when it is a zone's. :raises UnknownZone:"""
+    if name not in names():
+        raise UnknownZone(name)
+    return name
