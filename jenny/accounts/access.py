@@ -14,7 +14,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import kept
+from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Account, LoginSession, Workspace
+from jenny.agent.errors import AgentError
+from jenny.agent.provider import Endpoint, Preset
+from jenny.workspace.errors import WorkspaceError
 
 _LONGEST_WAY_BACK = 2_000
 
@@ -31,20 +35,68 @@ def account(request: HttpRequest) -> Account:
 
 
 def workspace(request: HttpRequest) -> Workspace:
-    """The workspace that the account works in now; only ever one of its own."""
-    person = account(request)
+    """The workspace that the account works in now; only ever one of its own.
+
+    :raises WorkspaceError: its folder was not made yet and cannot be made now.
+    """
+    return made_workspace(account(request))
+
+
+def made_workspace(person: Account) -> Workspace:
+    """The account's current workspace, with its folder. :raises WorkspaceError:"""
     current = person.current_workspace
-    if (
-        current is None
-        or current.owner_id != person.pk
-        or current.deleted_at is not None
-    ):
+    if current is None or current.owner_id != person.pk or current.deleted_at is not None:
         current = person.workspaces(manager="objects").order_by("created_at").first()
         if current is None:
             current = Workspace.make(person, person.username)
         person.current_workspace = current
         person.save(update_fields=["current_workspace"])
+    current.make_folder()
     return current
+
+
+# --- Which model -----------------------------------------------------------------------------
+
+
+def environment():
+    """What the instance's environment says about a model."""
+    from jenny.accounts import endpoints
+
+    return endpoints.Environment(
+        key=settings.JENNY_API_KEY,
+        base_url=settings.JENNY_API_BASE_URL,
+        model=settings.JENNY_MODEL,
+    )
+
+
+def model_for(row: Workspace, preset_name: str = "") -> tuple[Endpoint, Preset]:
+    """Where and how a conversation of that workspace asks the model of that name (empty: the
+    workspace's default), with the key of the workspace's owner.
+
+    :raises AgentError: it cannot be asked; the sentence says why.
+    """
+    from jenny.accounts import endpoints
+    from jenny.workspace.config import load
+
+    try:
+        return endpoints.resolve(load(row.root), preset_name, row.owner.keys(), environment())
+    except ConnectionProblem as error:
+        raise AgentError("connection", error.sentence) from error
+
+
+def model_is_demo(request: HttpRequest) -> bool:
+    """Whether the demo model answers in the account's workspace, for the label on every page."""
+    row = account(request).current_workspace
+    if row is None or row.folder_made_at is None:
+        return not environment().is_set
+    origins = set(row.owner.api_keys.values_list("origin", flat=True))
+    from jenny.accounts import endpoints
+    from jenny.workspace.config import load
+
+    try:
+        return endpoints.choose(load(row.root), "", origins, environment()).is_demo
+    except (ConnectionProblem, WorkspaceError):
+        return False
 
 
 # --- Sessions --------------------------------------------------------------------------------
@@ -53,12 +105,8 @@ def workspace(request: HttpRequest) -> Workspace:
 def session_is_live(session_key: str) -> bool:
     """Whether somebody is still logged in with that session; event streams ask at each heartbeat."""
     return (
-        LoginSession.objects.filter(
-            session_key=session_key, account__is_active=True
-        ).exists()
-        and Session.objects.filter(
-            session_key=session_key, expire_date__gt=timezone.now()
-        ).exists()
+        LoginSession.objects.filter(session_key=session_key, account__is_active=True).exists()
+        and Session.objects.filter(session_key=session_key, expire_date__gt=timezone.now()).exists()
     )
 
 
@@ -170,14 +218,10 @@ def send_to(request: HttpRequest, url: str) -> HttpResponse:
             {"login": url, "sentence": "Your session has ended. Log in to go on."},
             status=401,
         )
-    return HttpResponseRedirect(
-        url, status=302 if request.method in {"GET", "HEAD"} else 303
-    )
+    return HttpResponseRedirect(url, status=302 if request.method in {"GET", "HEAD"} else 303)
 
 
 def send_to_login(request: HttpRequest) -> HttpResponse:
     """Send a stranger to the login, with the way back; what they typed is kept."""
     keep_text(request)
-    return send_to(
-        request, f"{settings.LOGIN_URL}?{urlencode({'next': way_back(request)})}"
-    )
+    return send_to(request, f"{settings.LOGIN_URL}?{urlencode({'next': way_back(request)})}")

@@ -43,9 +43,7 @@ class SetupForm(forms.Form):
     # Filled by static/js/zone.js.
     zone = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
-    def __init__(
-        self, *args: Any, token_is_proved: bool = False, **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, token_is_proved: bool = False, **kwargs: Any) -> None:
         """*token_is_proved*: the session came with the right token; it is not asked again."""
         super().__init__(*args, **kwargs)
         if token_is_proved:
@@ -97,13 +95,9 @@ class LoginForm(forms.Form):
         """Find the account; the work is the same whether the name exists or not."""
         data = super().clean() or {}
         if "username" in data and "password" in data:
-            found = authenticate(
-                self.request, username=data["username"], password=data["password"]
-            )
+            found = authenticate(self.request, username=data["username"], password=data["password"])
             if not isinstance(found, Account):
-                message = (
-                    "User name and password do not match. Check both and try again."
-                )
+                message = "User name and password do not match. Check both and try again."
                 raise ValidationError(message)
             self.account = found
         return data

@@ -15,9 +15,7 @@ from jenny import env
 
 def current(data: env.DataFolder, environment: Mapping[str, str] = os.environ) -> str:
     """The token that counts now; made when there is none."""
-    return env.secret("JENNY_SETUP_TOKEN", environment) or env.kept_secret(
-        data.setup_token
-    )
+    return env.secret("JENNY_SETUP_TOKEN", environment) or env.kept_secret(data.setup_token)
 
 
 def matches(given: str, token: str) -> bool:

@@ -11,9 +11,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 
 def slug(name: str) -> str:
     """*name* as lower-case letters, digits and single hyphens; ``workspace`` when none is left."""
-    plain = (
-        unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
-    )
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return _OTHER.sub("-", plain).strip("-")[:LONGEST].strip("-") or "workspace"
 
 

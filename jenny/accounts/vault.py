@@ -38,9 +38,7 @@ class Vault:
 
     def _fernet(self, origin: str) -> Fernet:
         info = b"jenny api key 1\0" + origin.encode()
-        derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(
-            self._secret
-        )
+        derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret)
         return Fernet(base64.urlsafe_b64encode(derived))
 
 

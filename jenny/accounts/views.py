@@ -110,11 +110,7 @@ def _goal(request: HttpRequest) -> str:
         found = resolve(goal.partition("?")[0].partition("#")[0])
     except Resolver404:
         return settings.LOGIN_REDIRECT_URL
-    return (
-        settings.LOGIN_REDIRECT_URL
-        if found.url_name in {"login", "logout", "setup"}
-        else goal
-    )
+    return settings.LOGIN_REDIRECT_URL if found.url_name in {"login", "logout", "setup"} else goal
 
 
 def _login_page(
@@ -142,9 +138,7 @@ def locked_out(
     passed = (timezone.now() - last.attempt_time).total_seconds() if last else 0
     minutes = max(1, math.ceil((cool_off - passed) / 60))
     context = {
-        "form": LoginForm(
-            request=request, initial={"username": request.POST.get("username", "")}
-        ),
+        "form": LoginForm(request=request, initial={"username": request.POST.get("username", "")}),
         "next": _goal(request),
         "kept_text": kept.newest(request.session),
         "locked_minutes": minutes,

@@ -1,0 +1,109 @@
+"""A command that answers in words or, with ``--json``, as one JSON object.
+
+Its exit code is 0 only when it did what it was asked (``07-contract``: commands).
+"""
+
+import getpass
+import json
+import sys
+from typing import Any
+
+from django.contrib.auth import password_validation
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+from jenny.accounts.errors import AccountError
+from jenny.accounts.models import Account
+
+
+class AnsweringCommand(BaseCommand):
+    """Subclasses implement ``answer``: it returns what ``--json`` prints, with a ``sentence``."""
+
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Every such command has ``--json``."""
+        parser.add_argument(
+            "--json",
+            action="store_true",
+            dest="as_json",
+            help="answer as one JSON object",
+        )
+
+    def answer(self, **options: Any) -> dict[str, Any]:
+        """Do it. :raises AccountError, CommandError: it was not done, and why."""
+        raise NotImplementedError
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Run ``answer`` and print what it says."""
+        try:
+            _check_database()
+            told = self.answer(**options)
+        except (AccountError, CommandError) as error:
+            if not options["as_json"]:
+                raise CommandError(str(error)) from error
+            self.stdout.write(json.dumps({"ok": False, "error": str(error)}))
+            sys.exit(1)
+        said = json.dumps({"ok": True, **told}) if options["as_json"] else told["sentence"]
+        self.stdout.write(said)
+
+
+def _check_database() -> None:
+    try:
+        executor = MigrationExecutor(connection)
+        if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+            return
+    except DatabaseError as error:
+        message = f"The database cannot be used: {error}"
+        raise CommandError(message) from error
+    message = "The database is not set up for this version yet. Run: python manage.py migrate"
+    raise CommandError(message)
+
+
+def username_of(given: str) -> str:
+    """A name that an account may have, as it will be stored. :raises CommandError:"""
+    name = Account.normalize_username(given.strip())
+    try:
+        Account._meta.get_field("username").clean(name, None)
+    except ValidationError as error:
+        message = f"{given!r} cannot be a user name. {' '.join(error.messages)}"
+        raise CommandError(message) from error
+    return name
+
+
+def account_called(name: str) -> Account:
+    """The account of that name. :raises CommandError: there is none."""
+    try:
+        return Account.objects.get_by_natural_key(name.strip())
+    except Account.DoesNotExist as error:
+        message = f"There is no account called {name}."
+        raise CommandError(message) from error
+
+
+def read_password(account: Account, given: str = "") -> str:
+    """A good password for *account*: the one given, or typed twice, or one line of the
+    standard input where nobody can type. :raises CommandError: none, or a weak one."""
+    password = given or (_typed() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n"))
+    if not password:
+        message = "No password was given. Type it when asked, or send it on standard input."
+        raise CommandError(message)
+    try:
+        password_validation.validate_password(password, account)
+    except ValidationError as error:
+        raise CommandError(" ".join(error.messages)) from error
+    return password
+
+
+def _typed() -> str:
+    try:
+        password = getpass.getpass("Password: ")
+        again = getpass.getpass("Password again: ")
+    except (KeyboardInterrupt, EOFError) as error:
+        message = "Nothing was changed."
+        raise CommandError(message) from error
+    if password != again:
+        message = "The two passwords differ. Nothing was changed."
+        raise CommandError(message)
+    return password
