@@ -30,6 +30,8 @@ def meter(used: int, *, window: int, max_tokens: int) -> Meter:
 
 
 def _short(tokens: int) -> str:
-    return f"{tokens / 1000:.0f}k" if tokens >= 9950 else (
-        f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens)
+    return (
+        f"{tokens / 1000:.0f}k"
+        if tokens >= 9950
+        else (f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens))
     )

@@ -24,9 +24,7 @@ class Conversation(models.Model):
         PERSONAL = "personal"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    workspace = models.ForeignKey(
-        Workspace, on_delete=models.CASCADE, related_name="conversations"
-    )
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.PERSONAL)
     title = models.CharField(max_length=120, blank=True)
     titled_by_hand = models.BooleanField(default=False)
@@ -46,7 +44,10 @@ class Conversation(models.Model):
 
     def next_event_number(self) -> int:
         """Take the conversation's next event number; call it inside the transaction
-        that stores what the event tells of."""
+        that stores what the event tells of.
+
+        :raises Conversation.DoesNotExist: it was deleted.
+        """
         Conversation.objects.filter(pk=self.pk).update(event_number=F("event_number") + 1)
         self.refresh_from_db(fields=["event_number"])
         return self.event_number
@@ -134,9 +135,9 @@ class Turn(models.Model):
     def renew(self) -> bool:
         """Renew the lease. ``False``: the turn was taken away; the holder must write nothing."""
         return bool(
-            Turn.objects.filter(
-                pk=self.pk, state=self.State.RUNNING, worker=self.worker
-            ).update(heartbeat_at=Now())
+            Turn.objects.filter(pk=self.pk, state=self.State.RUNNING, worker=self.worker).update(
+                heartbeat_at=Now()
+            )
         )
 
 

@@ -109,7 +109,9 @@ class Writer:
         self._last: Position | None = None
         self._append = client.register_script(_APPEND)
 
-    def append(self, position: Position, event: Mapping[str, Any], *, after_gap: bool = False) -> Sent:
+    def append(
+        self, position: Position, event: Mapping[str, Any], *, after_gap: bool = False
+    ) -> Sent:
         """Append *event* at *position*; raises ``redis.RedisError`` when there is no server.
 
         *after_gap* makes every reader render the database's state anew.
@@ -155,7 +157,9 @@ class Reader:
         that the database has nothing newer; so the next event finds its predecessor."""
         if self.position > START:
             try:
-                await self._client.xadd(self._key, {"data": "", "previous": "0-0"}, str(self.position))
+                await self._client.xadd(
+                    self._key, {"data": "", "previous": "0-0"}, str(self.position)
+                )
                 await self._client.expire(self._key, SECONDS_KEPT)
             except redis.ResponseError:
                 # Somebody began it meanwhile; their entries say what came before them.

@@ -53,10 +53,15 @@ def block_view(block: "Block") -> BlockView:
     if block.kind == "text":
         if not block.is_open:
             return BlockView(**view, html=block.html)
-        renderer = StreamRenderer(block.text)
+        renderer = renderer_of(block)
         done, open_html = renderer.snapshot()
         return BlockView(**view, html=done, open_html=open_html, done_count=renderer.done_count)
     return BlockView(**view, data=_tool_data(block.data) if block.kind == "tool" else block.data)
+
+
+def renderer_of(block: "Block") -> StreamRenderer:
+    """The renderer of a block of text, in the state of its row; ids in it are the block's own."""
+    return StreamRenderer(block.text, prefix=f"b{block.pk}-")
 
 
 def _tool_data(data: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +84,7 @@ def item(message: "Message", *, day: date | None = None, is_last: bool = True) -
         kind=kind,
         message=message,
         text=message.text,
-        html=render(message.text) if kind == "reply" else "",
+        html=render(message.text, prefix=f"m{message.pk}-") if kind == "reply" else "",
         blocks=tuple(block_view(row) for row in message.blocks.all()) if kind == "answer" else (),
         turn=message.turn,
         waiting=kind == "user" and message.turn_id is None,
@@ -103,16 +108,20 @@ def items(messages: Iterable["Message"], zone: tzinfo) -> Iterator[Item]:
         day = today
 
 
-def by_day[T](rows: Iterable[T], when: Callable[[T], datetime], now: datetime) -> list[tuple[str, list[T]]]:
+def by_day[T](
+    rows: Iterable[T], when: Callable[[T], datetime], now: datetime
+) -> list[tuple[str, list[T]]]:
     """*rows*, newest first, under the words a list of conversations uses for days."""
     groups: dict[str, list[T]] = {}
     for row in rows:
-        groups.setdefault(day_label(when(row).astimezone(now.tzinfo).date(), now.date()), []).append(row)
+        groups.setdefault(
+            day_label(when(row).astimezone(now.tzinfo).date(), now.date()), []
+        ).append(row)
     return list(groups.items())
 
 
 def day_label(day: date, today: date) -> str:
-    """"Today", "Yesterday", "This week", "This month", or the month's name."""
+    """ "Today", "Yesterday", "This week", "This month", or the month's name."""
     age = (today - day).days
     if age <= 1:
         return "Today" if age < 1 else "Yesterday"

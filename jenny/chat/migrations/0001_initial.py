@@ -7,125 +7,261 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('accounts', '0001_initial'),
+        ("accounts", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Conversation',
+            name="Conversation",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('personal', 'Personal')], default='personal', max_length=16)),
-                ('title', models.CharField(blank=True, max_length=120)),
-                ('titled_by_hand', models.BooleanField(default=False)),
-                ('preset', models.CharField(blank=True, max_length=64)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('active_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('context_from', models.BigIntegerField(default=0)),
-                ('event_number', models.BigIntegerField(default=0)),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to='accounts.workspace')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("personal", "Personal")], default="personal", max_length=16
+                    ),
+                ),
+                ("title", models.CharField(blank=True, max_length=120)),
+                ("titled_by_hand", models.BooleanField(default=False)),
+                ("preset", models.CharField(blank=True, max_length=64)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "active_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("context_from", models.BigIntegerField(default=0)),
+                ("event_number", models.BigIntegerField(default=0)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="conversations",
+                        to="accounts.workspace",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Draft',
+            name="Draft",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('account_id', models.BigIntegerField()),
-                ('text', models.TextField(blank=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('conversation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to='chat.conversation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("account_id", models.BigIntegerField()),
+                ("text", models.TextField(blank=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="drafts",
+                        to="chat.conversation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Turn',
+            name="Turn",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('stopped', 'Stopped'), ('failed', 'Failed'), ('interrupted', 'Interrupted')], default='queued', max_length=12)),
-                ('reason', models.CharField(blank=True, max_length=32)),
-                ('sentence', models.TextField(blank=True)),
-                ('can_retry', models.BooleanField(default=False)),
-                ('retried', models.BooleanField(default=False)),
-                ('cancel_requested', models.BooleanField(default=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('started_at', models.DateTimeField(null=True)),
-                ('heartbeat_at', models.DateTimeField(null=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('worker', models.CharField(blank=True, max_length=64)),
-                ('model', models.CharField(blank=True, max_length=120)),
-                ('preset', models.CharField(blank=True, max_length=64)),
-                ('is_demo', models.BooleanField(default=False)),
-                ('steps', models.PositiveIntegerField(default=0)),
-                ('input_tokens', models.PositiveBigIntegerField(default=0)),
-                ('output_tokens', models.PositiveBigIntegerField(default=0)),
-                ('cache_read_tokens', models.PositiveBigIntegerField(default=0)),
-                ('cache_write_tokens', models.PositiveBigIntegerField(default=0)),
-                ('context_tokens', models.PositiveBigIntegerField(default=0)),
-                ('cost', models.DecimalField(decimal_places=6, max_digits=12, null=True)),
-                ('event_number', models.BigIntegerField(default=0)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='chat.conversation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("stopped", "Stopped"),
+                            ("failed", "Failed"),
+                            ("interrupted", "Interrupted"),
+                        ],
+                        default="queued",
+                        max_length=12,
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, max_length=32)),
+                ("sentence", models.TextField(blank=True)),
+                ("can_retry", models.BooleanField(default=False)),
+                ("retried", models.BooleanField(default=False)),
+                ("cancel_requested", models.BooleanField(default=False)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("started_at", models.DateTimeField(null=True)),
+                ("heartbeat_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("worker", models.CharField(blank=True, max_length=64)),
+                ("model", models.CharField(blank=True, max_length=120)),
+                ("preset", models.CharField(blank=True, max_length=64)),
+                ("is_demo", models.BooleanField(default=False)),
+                ("steps", models.PositiveIntegerField(default=0)),
+                ("input_tokens", models.PositiveBigIntegerField(default=0)),
+                ("output_tokens", models.PositiveBigIntegerField(default=0)),
+                ("cache_read_tokens", models.PositiveBigIntegerField(default=0)),
+                ("cache_write_tokens", models.PositiveBigIntegerField(default=0)),
+                ("context_tokens", models.PositiveBigIntegerField(default=0)),
+                ("cost", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
+                ("event_number", models.BigIntegerField(default=0)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="turns",
+                        to="chat.conversation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('user', 'User'), ('answer', 'Answer'), ('command', 'Command'), ('reply', 'Reply'), ('divider', 'Divider')], max_length=8)),
-                ('text', models.TextField(blank=True)),
-                ('context', models.TextField(blank=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('step', models.PositiveIntegerField(default=0)),
-                ('event_number', models.BigIntegerField(default=0)),
-                ('client_key', models.CharField(blank=True, max_length=64)),
-                ('conversation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='chat.conversation')),
-                ('turn', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='messages', to='chat.turn')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("user", "User"),
+                            ("answer", "Answer"),
+                            ("command", "Command"),
+                            ("reply", "Reply"),
+                            ("divider", "Divider"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("text", models.TextField(blank=True)),
+                ("context", models.TextField(blank=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                ("step", models.PositiveIntegerField(default=0)),
+                ("event_number", models.BigIntegerField(default=0)),
+                ("client_key", models.CharField(blank=True, max_length=64)),
+                (
+                    "conversation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="chat.conversation",
+                    ),
+                ),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="messages",
+                        to="chat.turn",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Block',
+            name="Block",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('step', models.PositiveIntegerField(default=0)),
-                ('kind', models.CharField(choices=[('text', 'Text'), ('thinking', 'Thinking'), ('tool', 'Tool'), ('note', 'Note')], max_length=8)),
-                ('text', models.TextField(blank=True)),
-                ('html', models.TextField(blank=True)),
-                ('data', models.JSONField(default=dict)),
-                ('is_open', models.BooleanField(default=True)),
-                ('event_number', models.BigIntegerField(default=0)),
-                ('event_count', models.BigIntegerField(default=0)),
-                ('message', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='blocks', to='chat.message')),
-                ('turn', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='blocks', to='chat.turn')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("step", models.PositiveIntegerField(default=0)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("text", "Text"),
+                            ("thinking", "Thinking"),
+                            ("tool", "Tool"),
+                            ("note", "Note"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("text", models.TextField(blank=True)),
+                ("html", models.TextField(blank=True)),
+                ("data", models.JSONField(default=dict)),
+                ("is_open", models.BooleanField(default=True)),
+                ("event_number", models.BigIntegerField(default=0)),
+                ("event_count", models.BigIntegerField(default=0)),
+                (
+                    "message",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="blocks",
+                        to="chat.message",
+                    ),
+                ),
+                (
+                    "turn",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="blocks",
+                        to="chat.turn",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['workspace', '-active_at'], name='conversations_by_day'),
+            model_name="conversation",
+            index=models.Index(fields=["workspace", "-active_at"], name="conversations_by_day"),
         ),
         migrations.AddConstraint(
-            model_name='draft',
-            constraint=models.UniqueConstraint(fields=('account_id', 'conversation'), name='one_draft_a_conversation', nulls_distinct=False),
+            model_name="draft",
+            constraint=models.UniqueConstraint(
+                fields=("account_id", "conversation"),
+                name="one_draft_a_conversation",
+                nulls_distinct=False,
+            ),
         ),
         migrations.AddIndex(
-            model_name='turn',
-            index=models.Index(condition=models.Q(('state__in', ('queued', 'running'))), fields=['heartbeat_at'], name='live_turns'),
+            model_name="turn",
+            index=models.Index(
+                condition=models.Q(("state__in", ("queued", "running"))),
+                fields=["heartbeat_at"],
+                name="live_turns",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='turn',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('queued', 'running'))), fields=('conversation',), name='one_live_turn_a_conversation'),
+            model_name="turn",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state__in", ("queued", "running"))),
+                fields=("conversation",),
+                name="one_live_turn_a_conversation",
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['conversation', 'id'], name='messages_of_conversation'),
+            model_name="message",
+            index=models.Index(fields=["conversation", "id"], name="messages_of_conversation"),
         ),
         migrations.AddConstraint(
-            model_name='message',
-            constraint=models.UniqueConstraint(condition=models.Q(('client_key', ''), _negated=True), fields=('conversation', 'client_key'), name='one_message_per_client_key'),
+            model_name="message",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("client_key", ""), _negated=True),
+                fields=("conversation", "client_key"),
+                name="one_message_per_client_key",
+            ),
         ),
         migrations.AddIndex(
-            model_name='block',
-            index=models.Index(fields=['message', 'id'], name='blocks_of_message'),
+            model_name="block",
+            index=models.Index(fields=["message", "id"], name="blocks_of_message"),
         ),
     ]

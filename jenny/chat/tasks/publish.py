@@ -41,7 +41,9 @@ class Publisher:
         self._gap = False
         self._quiet_until = 0.0
 
-    def send(self, position: Position, event: events.Event, renumber: Callable[[], Position]) -> None:
+    def send(
+        self, position: Position, event: events.Event, renumber: Callable[[], Position]
+    ) -> None:
         """Send *event*. *renumber* stores the state under a new event number and returns
         its position; it is called when something newer is in the stream already, or when
         the stream lost what it had."""

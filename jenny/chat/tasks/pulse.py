@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import redis
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, close_old_connections, connections
 
+from jenny.agent.errors import Cancelled
 from jenny.chat.stream import cancel_key
 from jenny.chat.tasks.publish import redis_client
 
@@ -97,6 +99,10 @@ class Pulse:
             act()
         except (DatabaseError, redis.RedisError) as error:
             log.warning("pulse.missed", extra={"cause": type(error).__name__})
+        except (Cancelled, ObjectDoesNotExist):
+            # The turn is no longer ours, or its conversation was deleted: its own thread
+            # finds that out by itself.
+            return
 
     def _hear_cancel(self, running: list[Running]) -> None:
         """Stop the turns whose key is set. Without Redis the lease's renewal hears of it."""

@@ -18,7 +18,7 @@ from jenny.chat.stream import Position, replay
 from jenny.chat.tasks.publish import Publisher, redis_client
 from jenny.chat.tasks.recorder import answer_of
 from jenny.chat.tasks.turns import queue_turn
-from jenny.markdown.render import render
+from jenny.chat.thread import renderer_of
 
 # A lease is renewed every two seconds; the person is to know within fifteen.
 SECONDS_TO_LIVE = 8
@@ -32,9 +32,9 @@ SENTENCE = "The worker that wrote this answer was lost. What was written is kept
 def reap() -> None:
     """End the turns whose lease ran out; send again the ones that were never taken."""
     dead = Now() - timedelta(seconds=SECONDS_TO_LIVE)
-    for turn in Turn.objects.filter(
-        state=Turn.State.RUNNING, heartbeat_at__lt=dead
-    ).select_related("conversation"):
+    for turn in Turn.objects.filter(state=Turn.State.RUNNING, heartbeat_at__lt=dead).select_related(
+        "conversation"
+    ):
         interrupt(turn)
     unheard = Now() - timedelta(seconds=SECONDS_TO_QUEUE)
     queued = Turn.objects.filter(state=Turn.State.QUEUED).filter(
@@ -84,7 +84,7 @@ def _close(block: Block, conversation: str) -> None:
     """Close a block that its worker left open, with the text that only the stream has."""
     if block.kind == Block.Kind.TEXT:
         block.text += _unstored_text(block, conversation)
-        block.html = render(block.text)
+        block.html = renderer_of(block).finish()
     elif block.kind == Block.Kind.TOOL:
         block.data |= {"ok": False, "result": "Not finished: the worker was lost."}
     block.is_open = False

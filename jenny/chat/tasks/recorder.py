@@ -21,6 +21,7 @@ from jenny.chat import events
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.stream import Position
 from jenny.chat.tasks.publish import Publisher, render_block
+from jenny.chat.thread import renderer_of
 from jenny.markdown.streaming import StreamRenderer
 
 # A page gets text at most this often; the first words go at once.
@@ -174,7 +175,7 @@ class Recorder:
             self._close()
             self._drop_stale()
             self._block = self._create(kind)
-            self._renderer = StreamRenderer() if kind == Block.Kind.TEXT else None
+            self._renderer = renderer_of(self._block) if kind == Block.Kind.TEXT else None
             self._stored = time.monotonic()
         return self._block
 

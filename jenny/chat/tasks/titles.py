@@ -27,9 +27,11 @@ LIMITS = Limits(max_steps=1, max_output_tokens=64, seconds=60, retries=0)
 @shared_task(name="chat.make_title", queue="maintenance")
 def make_title(conversation_id: str) -> None:
     """Replace the title made of the first words. Whatever goes wrong, those stay."""
-    chat = Conversation.objects.select_related("workspace__owner").filter(
-        pk=conversation_id, titled_by_hand=False
-    ).first()
+    chat = (
+        Conversation.objects.select_related("workspace__owner")
+        .filter(pk=conversation_id, titled_by_hand=False)
+        .first()
+    )
     if chat is None:
         return
     exchange = _exchange(chat)

@@ -74,28 +74,29 @@ def _guarded(turn: Turn, recorder: Recorder, watch: Watch) -> Turn:
     started = time.monotonic()
     PULSE.add(recorder)
     try:
-        outcome = _run(turn, recorder, watch)
-    except Cancelled:
-        # The lease was taken away: another process has ended the turn.
+        outcome = _outcome(turn, recorder, watch)
+        _end(turn, recorder, outcome)
+    except (Cancelled, Conversation.DoesNotExist):
+        # Another process has ended the turn, or its conversation was deleted.
+        log.info("turn.lost", extra={"turn": turn.pk})
         return turn
-    except Exception:
-        # The task's outermost edge: the turn must end in every case.
-        log.exception("turn.broke", extra={"turn": turn.pk})
-        error = AgentError("broken", "Something in Jenny itself broke. What was written is kept.")
-        outcome = loop.Outcome(ending="failed", error=error)
     finally:
         PULSE.remove(recorder)
-    _end(turn, recorder, outcome)
-    log.info(
-        "turn.ended",
-        extra={
-            "turn": turn.pk,
-            "ending": outcome.ending,
-            "steps": outcome.steps,
-            "seconds": round(time.monotonic() - started, 3),
-        },
-    )
+    facts = {"turn": turn.pk, "ending": outcome.ending, "steps": outcome.steps}
+    log.info("turn.ended", extra=facts | {"seconds": round(time.monotonic() - started, 3)})
     return turn
+
+
+def _outcome(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
+    """The task's outermost edge: what breaks in between is an outcome, too."""
+    try:
+        return _run(turn, recorder, watch)
+    except (Cancelled, Conversation.DoesNotExist):
+        raise
+    except Exception:
+        log.exception("turn.broke", extra={"turn": turn.pk})
+        error = AgentError("broken", "Something in Jenny itself broke. What was written is kept.")
+        return loop.Outcome(ending="failed", error=error)
 
 
 def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
@@ -119,9 +120,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     taken = _take(turn, 0, zone)
     for message in taken:
         recorder.publisher.message(message)
-    system = build(
-        conversation.kind, row.root, tool_names=toolbox.names, schemas=toolbox.schemas()
-    )
+    system = build(conversation.kind, row.root, tool_names=toolbox.names, schemas=toolbox.schemas())
     past = (
         Message.objects.filter(conversation=conversation, pk__gte=conversation.context_from)
         .select_related("turn")

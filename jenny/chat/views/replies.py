@@ -47,13 +47,25 @@ def _status(chat: Conversation, _argument: str) -> str:
     live = chat.turns.filter(state__in=Turn.LIVE).first()
     rows = [
         ("Version", settings.JENNY_VERSION),
-        ("Model", f"{newest.model}{' (demo)' if newest.is_demo else ''}" if newest else "not used yet"),
+        (
+            "Model",
+            f"{newest.model}{' (demo)' if newest.is_demo else ''}" if newest else "not used yet",
+        ),
         ("Tokens", f"{tokens_in:,} in{cached}, {sums['out'] or 0:,} out"),
-        ("Cost", f"${sums['cost']:.4f}" if sums["cost"] is not None else "the preset has no prices"),
+        (
+            "Cost",
+            f"${sums['cost']:.4f}" if sums["cost"] is not None else "the preset has no prices",
+        ),
         ("Context", f"{meter.sentence} ({meter.percent} %)"),
         ("Messages", str(chat.messages.filter(kind__in=("user", "answer")).count())),
-        ("Running", {"queued": "waits for a worker", "running": "an answer is being written"}.get(
-            live.state, "nothing") if live else "nothing"),
+        (
+            "Running",
+            {"queued": "waits for a worker", "running": "an answer is being written"}.get(
+                live.state, "nothing"
+            )
+            if live
+            else "nothing",
+        ),
     ]
     return "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
 
@@ -97,9 +109,7 @@ def _skill(chat: Conversation, _argument: str) -> str:
     found = skills.listing(chat.workspace.root)
     if not found:
         return "This workspace has no skills yet."
-    return "\n".join(
-        f"- **{_plain(skill.name)}**: {_plain(skill.description)}" for skill in found
-    )
+    return "\n".join(f"- **{_plain(skill.name)}**: {_plain(skill.description)}" for skill in found)
 
 
 def _plain(text: str) -> str:

@@ -129,7 +129,6 @@ def _refused(
 
 def _is_script(request: HttpRequest) -> bool:
     """Whether a script sent the form and shows the answer itself."""
-    return (
-        request.headers.get("HX-Request") == "true"
-        or request.headers.get("Accept", "").startswith("application/json")
-    )
+    return request.headers.get("HX-Request") == "true" or request.headers.get(
+        "Accept", ""
+    ).startswith("application/json")
