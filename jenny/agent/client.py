@@ -1,13 +1,14 @@
-"""The process's connections to providers, shared by its threads, and the SDK's client on them.
+"""The one place that uses the SDK: sends a request, and reads what comes back.
 
 Costly to import (1 to 1.5 seconds, 60 MB, all of it the SDK): only a process that asks models
 imports it, on first use (``jenny.agent.provider``).
 """
 
+import contextlib
+import functools
+import json
 import logging
-import threading
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import anthropic
@@ -15,20 +16,14 @@ import httpcore2
 import httpx2
 
 from jenny.agent.errors import Cancelled
-from jenny.agent.exchange import Exchange, current
-from jenny.agent.sockets import Backend
+from jenny.agent.exchange import Exchange
+from jenny.agent.limits import Limits
+from jenny.agent.transport import Transport
+from jenny.agent.watch import Watch
 
-# Only what is meant to be sent leaves: the SDK adds what describes this machine, and headers
-# from an environment variable of its own.
-_HEADERS_SENT = frozenset(
-    b"host accept accept-encoding anthropic-beta anthropic-version authorization connection "
-    b"content-length content-type user-agent".split()
-)
-_KEEP_IDLE_SECONDS = 90.0
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-
-# What can come out of a request beside the SDK's own errors.
-CONNECTION_ERRORS = (
+# What can come out of a connection beside the SDK's own errors.
+_CONNECTION_ERRORS = (
+    anthropic.APIConnectionError,
     httpcore2.NetworkError,
     httpcore2.TimeoutException,
     httpcore2.ProtocolError,
@@ -42,109 +37,118 @@ CONNECTION_ERRORS = (
 for _name in ("anthropic", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-
-class _Body(httpx2.SyncByteStream):
-    """A reply's body, read under its exchange wherever it is read."""
-
-    def __init__(self, stream: Any, exchange: Exchange) -> None:
-        self._stream = stream
-        self._exchange = exchange
-
-    def __iter__(self) -> Iterator[bytes]:
-        chunks = iter(self._stream)
-        while True:
-            with self._exchange.bound():
-                chunk = next(chunks, None)
-            if chunk is None:
-                return
-            if self._exchange.stage == "waiting":
-                self._exchange.enter("reading")
-            yield chunk
-
-    def close(self) -> None:
-        self._stream.close()
-
-
-class Transport(httpx2.BaseTransport):
-    """The process's connections, for all its threads."""
-
-    def __init__(self) -> None:
-        self._pools: dict[str, httpcore2.ConnectionPool] = {}
-        self._lock = threading.Lock()
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request; raises ``httpcore2`` errors, and ``Cancelled``."""
-        url = request.url
-        response = self._pool(url).handle_request(
-            httpcore2.Request(
-                method=request.method,
-                url=httpcore2.URL(
-                    scheme=url.raw_scheme,
-                    host=url.raw_host,
-                    port=url.port,
-                    target=url.raw_path,
-                ),
-                headers=[row for row in request.headers.raw if row[0].lower() in _HEADERS_SENT],
-                content=request.stream,
-            )
-        )
-        return httpx2.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response.stream, current()),
-        )
-
-    def close(self) -> None:
-        """Close all connections."""
-        for pool in self._pools.values():
-            pool.close()
-
-    def _pool(self, url: httpx2.URL) -> httpcore2.ConnectionPool:
-        proxy = _proxy_for(url)
-        with self._lock:
-            pool = self._pools.get(proxy)
-            if pool is None:
-                pool = self._pools[proxy] = _new_pool(proxy)
-        return pool
-
-
-def _proxy_for(url: httpx2.URL) -> str:
-    """The proxy that the environment names for this address, or "". Only TLS goes through
-    one: it would read the key otherwise.
-    """
-    if url.scheme != "https" or url.host in _LOOPBACK or urllib.request.proxy_bypass(url.host):
-        return ""
-    return urllib.request.getproxies().get("https", "")
-
-
-def _new_pool(proxy: str) -> httpcore2.ConnectionPool:
-    options: dict[str, Any] = {
-        "ssl_context": httpx2.create_ssl_context(),
-        "max_connections": 1000,
-        "max_keepalive_connections": 100,
-        "keepalive_expiry": _KEEP_IDLE_SECONDS,
-        "network_backend": Backend(),
-    }
-    if not proxy:
-        return httpcore2.ConnectionPool(**options)
-    address = httpx2.Proxy(proxy)
-    return httpcore2.HTTPProxy(
-        str(address.url),
-        proxy_auth=address.raw_auth,
-        proxy_headers=address.headers.raw,
-        **options,
-    )
-
-
 _http = httpx2.Client(transport=Transport(), trust_env=False, follow_redirects=False, timeout=None)
 
 
-def client(base_url: str) -> anthropic.Anthropic:
-    """The SDK's client for an address, over the shared connections; cheap to make.
+class Broken(Exception):  # noqa: N818 - a signal to the provider, which names the fault
+    """The connection failed; ``Call.fault`` says how."""
 
-    It is given no key: the key goes with each request (``authorization``). Saying so with
-    ``api_key=""`` also keeps the SDK from looking for one in the environment and in files.
-    Redirects are not followed, so a key cannot leave for another origin.
+
+class Refused(Exception):  # noqa: N818 - a signal to the provider, which names the fault
+    """The server answered with a status that is no success."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class Call:
+    """One request and its answer. All its methods raise ``Broken`` when the connection fails,
+    which is also how a cancelled run shows: ask the watch first.
+    """
+
+    def __init__(self, base_url: str, key: str, watch: Watch, limits: Limits) -> None:
+        self.watch = watch
+        self._exchange = Exchange(watch, limits)
+        self._response: httpx2.Response | None = None
+        self._messages = _client(base_url).messages
+        self._headers: dict[str, Any] = {
+            "Authorization": f"Bearer {key}" if key else anthropic.Omit()
+        }
+
+    def open(self, body: dict[str, Any]) -> None:
+        """Ask for a streamed reply; returns when its headers are there. Raises ``Refused``."""
+        with self._answered():
+            stream = self._messages.create(**body, stream=True, extra_headers=self._headers)
+            self._response = stream.response
+
+    def count(self, body: dict[str, Any]) -> int:
+        """Let the provider count a request's tokens. Raises ``Refused`` and ``ValueError``."""
+        with self._answered():
+            counted = self._messages.count_tokens(**body, extra_headers=self._headers)
+        # The SDK checks no types, and some servers answer anything with 200.
+        if not isinstance(getattr(counted, "input_tokens", None), int):
+            raise ValueError  # noqa: TRY004 - of an answer, not of an argument
+        return counted.input_tokens
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The reply's events as they come. Raises ``ValueError`` for what cannot be read.
+
+        These are the raw events of ``create(stream=True)``: ``messages.stream()`` parses a
+        call's arguments anew at every delta, and builds a model of each event and a snapshot of
+        the whole, of which nothing is used here; it also skips events without a name.
+        """
+        if self._response is None:
+            return
+        try:
+            for event in anthropic.Stream.raw_events(self._response):
+                if event.data and event.event != "ping":
+                    yield _parsed(event.data)
+        except _CONNECTION_ERRORS as error:
+            raise Broken from error
+
+    def drain(self) -> None:
+        """Take in what follows a reply that is over, so that the connection can serve again;
+        a server that keeps it open has its connection closed instead.
+        """
+        self._exchange.enter("closing")
+        with contextlib.suppress(Broken, ValueError):
+            for _ in self.events():
+                pass
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._response is not None:
+            self._response.close()
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer says it is a stream of events."""
+        kind = self._response.headers.get("content-type", "") if self._response else ""
+        return "event-stream" in kind
+
+    @property
+    def fault(self) -> str:
+        """The kind of fault (of ``FAULTS``) that broke the connection."""
+        if self._exchange.fault:
+            return self._exchange.fault
+        return "unreachable" if self._exchange.stage == "connecting" else "dropped"
+
+    @property
+    def seconds(self) -> float:
+        """The time limit of the stage that it is in."""
+        return self._exchange.seconds
+
+    @contextlib.contextmanager
+    def _answered(self) -> Iterator[None]:
+        try:
+            with self._exchange.bound():
+                yield
+        except anthropic.APIStatusError as error:
+            raise Refused(error.status_code, error.response.headers, error.body) from error
+        except _CONNECTION_ERRORS as error:
+            raise Broken from error
+
+
+@functools.lru_cache(maxsize=64)
+def _client(base_url: str) -> anthropic.Anthropic:
+    """The SDK's client for an address, over the shared connections.
+
+    It is given no key, as keys go with each request. Saying so with ``api_key=""`` also keeps
+    the SDK from looking for one in the environment and in files. Redirects are not followed,
+    so a key cannot leave for another origin.
     """
     return anthropic.Anthropic(
         api_key="",
@@ -157,6 +161,11 @@ def client(base_url: str) -> anthropic.Anthropic:
     )
 
 
-def authorization(key: str) -> dict[str, str | anthropic.Omit]:
-    """The header that carries the key, or the statement that there is none."""
-    return {"Authorization": f"Bearer {key}" if key else anthropic.Omit()}
+def _parsed(data: str) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except RecursionError as error:
+        raise ValueError from error
+    if not isinstance(value, dict):
+        raise ValueError  # noqa: TRY004 - of an answer, not of an argument
+    return value

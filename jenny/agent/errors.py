@@ -1,15 +1,15 @@
 """Errors of a run, split by whom they are for.
 
     AgentError                 the person: a sentence, and whether trying again helps
-    ├── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
-    └── RunLimit               a limit of the run; ENDINGS says the rest
+    └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
-    Cancelled                  nobody: stop, and say nothing more
+    Cancelled                  nobody: stop, and say nothing more (ENDINGS has the sentences)
 
 What goes wrong inside a tool is for the model and never an exception out of the loop: a
 ``ToolProblem`` ends at the toolbox, as a ``ToolOutcome``.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -109,6 +109,9 @@ FAULTS: dict[str, FaultKind] = {
     "bad_request": FaultKind("{host} refused the request as it is.", _MODEL),
 }
 
+# A shorter wait is over before it is read.
+_WORTH_SAYING_SECONDS = 90.0
+
 KEPT = "Your message and what was written so far are kept."
 
 
@@ -130,7 +133,10 @@ class ProviderFault(AgentError):  # noqa: N818 - the word of the spec and of the
     ) -> None:
         row = FAULTS[kind]
         self.what = row.what.format(host=host, model=model, seconds=f"{seconds:g}")
-        super().__init__(kind, f"{self.what} {KEPT} {row.cure}")
+        cure = row.cure
+        if retry_after is not None and retry_after >= _WORTH_SAYING_SECONDS:
+            cure = f"Try again in about {math.ceil(retry_after / 60)} minutes, as it asks."
+        super().__init__(kind, f"{self.what} {KEPT} {cure}")
         self.retryable = row.retryable
         self.retry_after = retry_after
 

@@ -28,6 +28,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """The reply's tokens so far, as the provider counts them: they cost, however it ends."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class StepEnd:
     """The reply is whole. *stop_reason* is the API's own word (``end_turn``, ``tool_use``, …)."""
 
@@ -36,4 +43,4 @@ class StepEnd:
     usage: Usage
 
 
-type Event = TextDelta | ThinkingDelta | Note | StepEnd
+type Event = TextDelta | ThinkingDelta | Note | Counted | StepEnd

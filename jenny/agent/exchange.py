@@ -24,7 +24,11 @@ from jenny.agent.watch import Direction, Watch
 # one token are about 16 MB.
 MAX_REPLY_BYTES = 48 * 1024 * 1024
 
-type Stage = Literal["connecting", "waiting", "reading"]
+# "closing": the reply is over, and only the end of the body is awaited.
+type Stage = Literal["connecting", "waiting", "reading", "closing"]
+
+# A server sends the end together with the last event, or keeps the connection open.
+_CLOSING_SECONDS = 0.25
 
 
 class Exchange:
@@ -51,6 +55,8 @@ class Exchange:
             return self._limits.connect_seconds
         if self.stage == "waiting":
             return self._limits.first_byte_seconds
+        if self.stage == "closing":
+            return _CLOSING_SECONDS
         return self._limits.between_bytes_seconds
 
     def received(self, size: int) -> None:

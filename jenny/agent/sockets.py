@@ -7,7 +7,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, override
 
 import httpcore2
 
@@ -21,19 +21,23 @@ class Stream(httpcore2.NetworkStream):
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
 
+    @override
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         data: bytes = self._attempt(lambda: self._sock.recv(max_bytes), "read")
         current().received(len(data))
         return data
 
+    @override
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         view = memoryview(buffer)
         while view:
             view = view[self._attempt(lambda: self._sock.send(view), "write") :]  # noqa: B023
 
+    @override
     def close(self) -> None:
         self._sock.close()
 
+    @override
     def start_tls(
         self,
         ssl_context: ssl.SSLContext,
@@ -48,13 +52,14 @@ class Stream(httpcore2.NetworkStream):
             )
             secured = Stream(sock)
             current().enter("connecting")
-            secured._attempt(sock.do_handshake, "read")  # noqa: SLF001 - of the same class
+            secured._attempt(sock.do_handshake, "read")
             current().enter("waiting")
         except BaseException:
             self.close()
             raise
         return secured
 
+    @override
     def get_extra_info(self, info: str) -> Any:
         if info == "ssl_object":
             return self._sock if isinstance(self._sock, ssl.SSLSocket) else None
@@ -93,6 +98,7 @@ def _is_readable(sock: socket.socket) -> bool:
 class Backend(httpcore2.NetworkBackend):
     """Opens connections, under the exchange's limits."""
 
+    @override
     def connect_tcp(
         self,
         host: str,
@@ -108,9 +114,7 @@ class Backend(httpcore2.NetworkBackend):
         for index, (family, address) in enumerate(addresses):
             try:
                 # Each address gets a fair share of the time: the first may lead nowhere.
-                stream = _connect(
-                    family, address, exchange, 1 / (len(addresses) - index)
-                )
+                stream = _connect(family, address, exchange, 1 / (len(addresses) - index))
             except (OSError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
@@ -122,24 +126,28 @@ class Backend(httpcore2.NetworkBackend):
 def _connect(family: int, address: Any, exchange: Exchange, share: float) -> Stream:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setblocking(False)
+        sock.settimeout(0)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         with contextlib.suppress(BlockingIOError):
             sock.connect(address)
         exchange.wait(sock.fileno(), "write", share)
-        error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-        if error:
-            raise OSError(error, os.strerror(error))
+        _check(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
     except BaseException:
         sock.close()
         raise
     return Stream(sock)
 
 
+def _check(error: int) -> None:
+    if error:
+        raise OSError(error, os.strerror(error))
+
+
 def _resolve(host: str, port: int, exchange: Exchange) -> list[tuple[int, Any]]:
     """The host's addresses. A name is looked up in a thread of its own, since the resolver can
-    neither be given a time limit nor be interrupted."""
+    neither be given a time limit nor be interrupted.
+    """
     with contextlib.suppress(socket.gaierror):
         return _lookup(host, port, socket.AI_NUMERICHOST)
     found: list[tuple[int, Any]] = []

@@ -1,0 +1,49 @@
+"""Which model is asked, where, and how."""
+
+import urllib.parse
+from dataclasses import dataclass, field
+
+from jenny.agent.pricing import Prices
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+_ENDS = ("/v1/messages", "/v1")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is asked. *key* belongs to the origin of *base_url* and goes nowhere else."""
+
+    base_url: str
+    key: str = field(default="", repr=False)
+    is_demo: bool = False
+
+    @property
+    def url(self) -> str:
+        """The address without what the client adds itself (``/v1``), and without a name and
+        password, which would be sent in place of the key.
+        """
+        parts = urllib.parse.urlsplit(self.base_url.strip())
+        path = parts.path.rstrip("/")
+        for end in _ENDS:
+            path = path.removesuffix(end)
+        return urllib.parse.urlunsplit((parts.scheme, self.host, path, "", ""))
+
+    @property
+    def host(self) -> str:
+        """Host and port, as shown to people."""
+        return urllib.parse.urlsplit(self.base_url.strip()).netloc.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A named choice of a model and how to ask it (``modelPresets`` of config.json)."""
+
+    name: str
+    model: str
+    base_url: str = ""
+    max_tokens: int = 8192
+    # Sent only when set: most models refuse it.
+    temperature: float | None = None
+    # "" leaves it to the model; "off", "adaptive", or a number: the budget in tokens.
+    thinking: str = ""
+    prices: Prices | None = None
