@@ -67,7 +67,9 @@ def fork(part: Part, is_ready: Callable[[], None], forget: Callable[[], None]) -
 def _tie_to(parent: int, part: Part) -> None:
     if _libc is not None:
         _libc.prctl(PR_SET_PDEATHSIG, int(part.dies_by), 0, 0, 0)
-        _libc.prctl(PR_SET_NAME, f"jenny-{part.name.removeprefix('worker-')}"[:15].encode(), 0, 0, 0)
+        _libc.prctl(
+            PR_SET_NAME, f"jenny-{part.name.removeprefix('worker-')}"[:15].encode(), 0, 0, 0
+        )
         if os.getppid() != parent:
             os._exit(1)
         return

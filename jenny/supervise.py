@@ -258,7 +258,9 @@ class Supervisor:
         if one.quick_deaths > 1 and not repaired:
             pause = min(0.25 * 2**one.quick_deaths, LONGEST_PAUSE_SECONDS)
         one.start_again_at = time.monotonic() + pause
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        how = (
+            f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        )
         when = f"in {pause:g} s" if pause else "now"
         self.say(repaired or f"{one.part.name} {how}; it is started again {when}.")
 

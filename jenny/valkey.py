@@ -61,7 +61,9 @@ def command(data: DataFolder) -> list[str]:
     folder = data.redis_socket.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
-        message = f"{folder} belongs to somebody else. Remove it, or choose a shorter JENNY_DATA_DIR."
+        message = (
+            f"{folder} belongs to somebody else. Remove it, or choose a shorter JENNY_DATA_DIR."
+        )
         raise ValkeyProblem(message)
     options = {
         "port": "0",
@@ -76,7 +78,10 @@ def command(data: DataFolder) -> list[str]:
         "loglevel": "warning",
         "maxmemory-policy": "noeviction",
     }
-    return [str(find_program()), *(item for key, value in options.items() for item in (f"--{key}", value))]
+    return [
+        str(find_program()),
+        *(item for key, value in options.items() for item in (f"--{key}", value)),
+    ]
 
 
 def _log(data: DataFolder) -> Path:

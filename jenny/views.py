@@ -14,6 +14,8 @@ from django.shortcuts import render
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 # --- What every page's frame needs -----------------------------------------------------------
 
@@ -66,7 +68,11 @@ def _database() -> bool:
 @functools.cache
 def _redis_client() -> redis.Redis:
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2, max_connections=4
+        settings.REDIS_URL,
+        socket_timeout=2,
+        socket_connect_timeout=2,
+        max_connections=8,
+        retry=Retry(NoBackoff(), 0),
     )
 
 

@@ -88,7 +88,8 @@ def pending() -> list[str]:
     unknown = [
         f"{label}.{name}"
         for label, name in executor.loader.applied_migrations
-        if label in ours and (label, name) not in executor.loader.disk_migrations
+        if label in ours
+        and (label, name) not in executor.loader.disk_migrations
         and (label, name) not in _replaced(executor)
     ]
     if unknown:

@@ -29,7 +29,14 @@ Ready = Callable[[], None]
 
 # A proxy is believed about the client's address only from a private network, and only when
 # the operator named an https origin.
-PRIVATE_NETWORKS = ["127.0.0.0/8", "::1", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"]
+PRIVATE_NETWORKS = [
+    "127.0.0.0/8",
+    "::1",
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "fc00::/7",
+]
 
 
 def preload() -> None:

@@ -20,7 +20,9 @@ def _program(name: str) -> str:
     folders = sorted(
         Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
     )
-    found = shutil.which(name, path=os.pathsep.join([*map(str, reversed(folders)), os.environ["PATH"]]))
+    found = shutil.which(
+        name, path=os.pathsep.join([*map(str, reversed(folders)), os.environ["PATH"]])
+    )
     assert found, f"{name} is not installed; `make test` says how to get it"
     return found
 
@@ -48,15 +50,47 @@ def postgres() -> Iterator[str]:
     port = free_port()
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "cwd": "/"}
     subprocess.run(
-        [_program("initdb"), "-D", folder / "data", "-U", "jenny", "-A", "trust", "-E", "UTF8",
-         "--locale=C", "--no-sync"],
-        check=True, stderr=subprocess.PIPE, **quiet, **who,
+        [
+            _program("initdb"),
+            "-D",
+            folder / "data",
+            "-U",
+            "jenny",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+        ],
+        check=True,
+        stderr=subprocess.PIPE,
+        **quiet,
+        **who,
     )
     server = subprocess.Popen(
-        [_program("postgres"), "-D", folder / "data", "-p", str(port), "-k", folder,
-         "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "full_page_writes=off",
-         "-c", "shared_buffers=32MB", "-c", "max_connections=200"],
-        stderr=subprocess.DEVNULL, **quiet, **who,
+        [
+            _program("postgres"),
+            "-D",
+            folder / "data",
+            "-p",
+            str(port),
+            "-k",
+            folder,
+            "-c",
+            "listen_addresses=127.0.0.1",
+            "-c",
+            "fsync=off",
+            "-c",
+            "full_page_writes=off",
+            "-c",
+            "shared_buffers=32MB",
+            "-c",
+            "max_connections=200",
+        ],
+        stderr=subprocess.DEVNULL,
+        **quiet,
+        **who,
     )
     url = f"postgres://jenny@127.0.0.1:{port}"
 

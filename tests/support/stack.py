@@ -21,6 +21,7 @@ from tests.support.waiting import free_port, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = "owner"
+PARTS = ("valkey", "web", "chat", "memory", "maintenance", "beat")
 PASSWORD = "correct horse battery staple"
 
 
@@ -82,16 +83,16 @@ class Stack:
         return self.errors.read_text()
 
     def pids(self) -> dict[str, int]:
-        """Process ids by part: ``valkey web chat memory maintenanc(e) beat``."""
+        """Process ids by part: the names of ``PARTS``."""
         found = {}
         with contextlib.suppress(psutil.NoSuchProcess):
             for child in psutil.Process(self.process.pid).children():
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    name = child.name()
-                    if child.status() != psutil.STATUS_ZOMBIE:
-                        found["valkey" if "valkey" in name else name.removeprefix("jenny-")] = (
-                            child.pid
-                        )
+                    # Systems keep 15 characters of a process's name.
+                    name = child.name().removeprefix("jenny-")
+                    part = next((one for one in PARTS if name.startswith(one[:9])), "")
+                    if part and child.status() != psutil.STATUS_ZOMBIE:
+                        found[part] = child.pid
         return found
 
     def kill(self, part: str) -> int:
@@ -140,7 +141,10 @@ def start(
         process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "up", "--json", *words],
             env=clean_environment(
-                JENNY_DATA_DIR=str(data), JENNY_PORT=str(port), JENNY_WORKER_THREADS="8", **environment
+                JENNY_DATA_DIR=str(data),
+                JENNY_PORT=str(port),
+                JENNY_WORKER_THREADS="8",
+                **environment,
             )
             | {key: value for key, value in environment.items() if key == "JENNY_WORKER_THREADS"},
             cwd=ROOT,
@@ -154,7 +158,9 @@ def start(
         if process.poll() is not None:
             message = f"up ended: {output.read_text()}{errors.read_text()[-4000:]}"
             raise AssertionError(message)
-        return is_ready(stack) if is_ready else any("ready" in one["message"] for one in stack.said())
+        return (
+            is_ready(stack) if is_ready else any("ready" in one["message"] for one in stack.said())
+        )
 
     try:
         wait_until(ready, 60, "the instance to be ready")

@@ -32,7 +32,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Take ``--only`` and ``--json``."""
         parser.add_argument(
-            "--only", choices=SERVICES, help="one service, as the containers run it (needs REDIS_URL)"
+            "--only",
+            choices=SERVICES,
+            help="one service, as the containers run it (needs REDIS_URL)",
         )
         parser.add_argument(
             "--json", action="store_true", help="print each sentence as a JSON object on a line"
