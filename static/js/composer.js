@@ -1,0 +1,189 @@
+/* Sending. What was typed shows at once as sent and stays marked until the server has it;
+   if it does not get there, it goes back into the field with a sentence. */
+
+const TIMEOUT_MS = 20_000;
+const form = document.getElementById("composer");
+const field = document.getElementById("text");
+const send = document.getElementById("send");
+const stop = document.getElementById("stop");
+const status = document.getElementById("status");
+const announce = document.getElementById("announce");
+
+const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
+
+/* --- The field ------------------------------------------------------------------------- */
+
+const growsByItself = CSS.supports("field-sizing", "content");
+
+function fit() {
+  if (growsByItself) return;
+  field.style.height = "auto";
+  field.style.height = `${field.scrollHeight}px`;
+}
+
+field.addEventListener("input", fit);
+field.addEventListener("keydown", (event) => {
+  // 229: an input method composes, though the browser does not say so.
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  if (event.defaultPrevented) return;
+  event.preventDefault();
+  if (field.value.trim()) form.requestSubmit();
+});
+fit();
+
+for (const start of document.querySelectorAll("[data-start]")) {
+  start.addEventListener("click", () => {
+    field.value = start.dataset.start;
+    field.focus();
+    field.setSelectionRange(field.value.length, field.value.length);
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+}
+
+/* --- Sending --------------------------------------------------------------------------- */
+
+// One key a text: sent twice, or sent again after a lost answer, it is one message.
+let attempt = { text: "", key: "" };
+let failed = null;
+
+function keyFor(text) {
+  if (attempt.text !== text || !attempt.key) {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    attempt = { text, key: [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("") };
+  }
+  return attempt.key;
+}
+
+function pending(text, key) {
+  const item = document.createElement("article");
+  item.className = "item user pending";
+  item.dataset.key = key;
+  item.setAttribute("aria-label", "You, being sent");
+  const said = document.createElement("div");
+  said.className = "said";
+  const words = document.createElement("p");
+  words.className = "words";
+  words.textContent = text;
+  const meta = document.createElement("footer");
+  meta.className = "meta";
+  said.append(words);
+  item.append(said, meta);
+  document.getElementById("thread").append(item);
+  document.getElementById("welcome")?.remove();
+  return item;
+}
+
+function giveBack(item, text, sentence) {
+  item.remove();
+  field.value = field.value.trim() ? `${text}\n\n${field.value}` : text;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.focus();
+  say(sentence, "bad");
+}
+
+const csrf = () => form.querySelector("[name=csrfmiddlewaretoken]").value;
+
+async function post(text, key) {
+  const body = new FormData(form);
+  body.set("text", text);
+  body.set("client_key", key);
+  return fetch(form.action, {
+    method: "POST",
+    body,
+    headers: { "HX-Request": "true", "HX-Current-URL": location.href, "X-CSRFToken": csrf() },
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+}
+
+async function reason(answer) {
+  const kind = answer.headers.get("content-type") ?? "";
+  if (kind.startsWith("application/json")) return (await answer.json()).sentence ?? "";
+  if (answer.status === 404) return "This conversation was deleted. Copy your text into a new chat.";
+  return `The server answered ${answer.status}.`;
+}
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const text = field.value;
+  if (!text.trim() || send.disabled) return;
+  const key = keyFor(text);
+  send.disabled = true;
+  const item = pending(text, key);
+  field.value = "";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  say("");
+  tell("jenny:sent", { text, key });
+  try {
+    const answer = await post(text, key);
+    const elsewhere = answer.headers.get("HX-Redirect");
+    if (elsewhere) {
+      // The session is over, or this page is older than it; the text waits there.
+      giveBack(item, text, "Not sent: your session has ended. Your text is kept.");
+      location.assign(elsewhere);
+    } else if (!answer.ok) {
+      giveBack(item, text, `Not sent; your text is back in the field. ${await reason(answer)}`);
+    } else {
+      const { url } = await answer.json();
+      attempt = { text: "", key: "" };
+      tell("jenny:accepted");
+      if (new URL(url, location.href).pathname !== location.pathname) location.assign(url);
+    }
+  } catch {
+    failed = { text, key };
+    giveBack(item, text, "Not sent: Jenny could not be reached. Your text is back in the field; try again.");
+  } finally {
+    send.disabled = false;
+  }
+});
+
+// The answer was lost but the message was not: it must not wait in the field to be sent again.
+document.addEventListener("jenny:item", ({ detail }) => {
+  if (!failed || detail.key !== failed.key) return;
+  if (field.value === failed.text) {
+    field.value = "";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    say("");
+  }
+  attempt = { text: "", key: "" };
+  failed = null;
+});
+
+/* --- What is going on ------------------------------------------------------------------ */
+
+const STATES = { queued: "Waiting for a worker…", running: "Jenny is working…", idle: "" };
+let state = status.dataset.state;
+let connected = true;
+
+function say(sentence, tone = "") {
+  status.textContent = sentence || (connected ? STATES[state] : "Reconnecting…");
+  status.dataset.tone = sentence ? tone : "";
+  status.dataset.state = connected ? state : "lost";
+  if (sentence) announce.textContent = sentence;
+}
+
+document.addEventListener("jenny:event", ({ detail }) => {
+  if (detail.kind !== "state") return;
+  const before = state;
+  state = detail.state in STATES ? detail.state : "idle";
+  if (stop) {
+    stop.hidden = state === "idle";
+    stop.disabled = false;
+  }
+  say("");
+  if (state === "idle" && before !== "idle") announce.textContent = detail.sentence || "Jenny has answered.";
+  else if (state !== "idle" && before === "idle") announce.textContent = "Jenny is working.";
+});
+document.addEventListener("jenny:connection", ({ detail }) => {
+  const was = connected;
+  connected = detail !== "lost";
+  if (was !== connected) say("");
+});
+document.getElementById("stop-form")?.addEventListener("submit", () => {
+  stop.disabled = true;
+  say("Stopping…");
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.target.id !== "stop-form" || event.detail.successful) return;
+  stop.disabled = false;
+  say("Stop did not reach Jenny. Try again.", "bad");
+});

@@ -1,0 +1,136 @@
+/* The page's one event stream: keeps it open while somebody may be looking, resumes where it
+   stopped, and hands each event to thread.js as "jenny:event".
+
+   A position (an event's id) is the only state. Whatever goes wrong, the stream is opened again
+   behind the newest position, or the thread is rendered anew by the server ("jenny:reset"). */
+
+const HIDDEN_MS = 60_000;
+const FIRST_WAIT_MS = 400;
+const LONGEST_WAIT_MS = 20_000;
+// A blink of the network is not worth a word.
+const GRACE_MS = 900;
+
+const page = () => document.getElementById("thread");
+
+let source = null;
+let position = page()?.dataset.position ?? "";
+let failures = 0;
+let over = !page()?.dataset.events;
+let reopening = 0;
+let hiding = 0;
+let asleep = false;
+let openedAt = 0;
+let saying = 0;
+
+const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
+
+function connection(state) {
+  clearTimeout(saying);
+  if (state === "lost") saying = setTimeout(() => tell("jenny:connection", "lost"), GRACE_MS);
+  else tell("jenny:connection", state);
+}
+
+function close() {
+  clearTimeout(reopening);
+  source?.close();
+  source = null;
+}
+
+function open() {
+  close();
+  if (over || asleep) return;
+  const address = new URL(page().dataset.events, location.href);
+  address.searchParams.set("after", position);
+  source = new EventSource(address);
+  openedAt = 0;
+  source.onopen = () => {
+    openedAt = Date.now();
+    connection("open");
+  };
+  source.onmessage = (message) => {
+    failures = 0;
+    const event = JSON.parse(message.data);
+    if (event.kind === "expired") return expire(event.login);
+    if (event.kind === "reset") return reset();
+    // An event applied is an event passed, so the position moves with it, never before it.
+    tell("jenny:event", event);
+    if (message.lastEventId) position = message.lastEventId;
+  };
+  source.onerror = () => {
+    const refused = source?.readyState === EventSource.CLOSED;
+    if (openedAt && Date.now() - openedAt > LONGEST_WAIT_MS) failures = 0;
+    close();
+    retry(refused);
+  };
+}
+
+function retry(refused) {
+  if (over || asleep) return;
+  connection("lost");
+  const longest = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
+  failures += 1;
+  // With jitter, so that a restarted server is not met by every tab at once.
+  reopening = setTimeout(refused ? reset : open, longest * (0.5 + Math.random() / 2));
+}
+
+/** Render the thread anew from the server, then go on from there. Tells a lost session from a lost server. */
+async function reset() {
+  close();
+  if (over || asleep) return;
+  let answer;
+  try {
+    answer = await fetch(page().dataset.fragment, { headers: { "HX-Request": "true", "HX-Current-URL": location.href }, cache: "no-store" });
+  } catch {
+    return retry(true);
+  }
+  const login = answer.headers.get("HX-Redirect");
+  if (login) return expire(login);
+  if (answer.status === 404) return gone();
+  if (!answer.ok) return retry(true);
+  tell("jenny:reset", await answer.text());
+  position = page().dataset.position;
+  open();
+}
+
+function gone() {
+  over = true;
+  connection("open");
+  tell("jenny:notice", "This conversation was deleted, perhaps in another tab. Nothing more can be sent to it.");
+}
+
+function expire(login) {
+  over = true;
+  close();
+  tell("jenny:expired", login);
+  location.assign(login);
+}
+
+/** Let go of the connection while nobody looks: a browser has six for all tabs of a site. */
+function watchSight() {
+  clearTimeout(hiding);
+  if (document.hidden) {
+    hiding = setTimeout(() => {
+      asleep = true;
+      close();
+    }, HIDDEN_MS);
+    return;
+  }
+  asleep = false;
+  if (!source) wake();
+}
+
+function wake() {
+  failures = 0;
+  open();
+}
+
+document.addEventListener("visibilitychange", watchSight);
+addEventListener("online", wake);
+addEventListener("pagehide", close);
+addEventListener("pageshow", (event) => { if (event.persisted && !over) reset(); });
+document.addEventListener("jenny:stale", reset);
+
+if (!over) {
+  open();
+  watchSight();
+}
