@@ -101,10 +101,12 @@ class StampedFile[R]:
 
 @dataclass(frozen=True, slots=True)
 class _Child[T]:
-    """A folder's child: its stamp (``None``: read it every time) and what was made of it."""
+    """A folder's child: its file's stamp and what was made of it. Without a stamp the file is
+    missing, or must be read every time."""
 
     name: str
     stamp: Stamp | None
+    is_missing: bool
     value: T | None
 
 
@@ -113,15 +115,19 @@ class _Folder[T, R]:
     stamp: Stamp
     is_fresh: bool
     children: tuple[_Child[T], ...]
-    # Of the children that are looked at in one go: paths from the folder, and their stamps.
+    # Paths from the folder that are looked at in one go, their stamps, and what is not there.
     paths: tuple[str, ...]
     stamps: tuple[Stamp, ...]
+    missing: tuple[str, ...]
     result: R
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether equal stamps mean that nothing changed."""
-        return not self.is_fresh and len(self.stamps) == len(self.children)
+    def stands(self, fd: int) -> bool:
+        """Whether nothing changed in the open folder, whose own stamp is the same."""
+        if self.is_fresh or len(self.stamps) + len(self.missing) < len(self.children):
+            return False
+        if any(_is_there(fd, path) for path in self.missing):
+            return False
+        return self.stamps == _stamps(fd, self.paths)
 
 
 class StampedFolder[T, R]:
@@ -153,9 +159,8 @@ class StampedFolder[T, R]:
             return self._through_the_gate(root)
         try:
             found = _stamp(os.fstat(fd))
-            if kept is not None and kept.stamp == found and kept.is_settled:
-                if kept.stamps == _stamps(fd, kept.paths):
-                    return kept.result
+            if kept is not None and kept.stamp == found and kept.stands(fd):
+                return kept.result
             return self._anew(root, fd, found, kept)
         finally:
             os.close(fd)
@@ -178,36 +183,29 @@ class StampedFolder[T, R]:
         children = tuple(
             self._child(root, fd, name, old.get(name)) for name in sorted(_children(fd))
         )
-        settled = [child for child in children if child.stamp is not None]
-        result = self._gather([child.value for child in children if child.value is not None])
+        stamps = {f"{each.name}/{self.file}": each.stamp for each in children if each.stamp}
+        missing = tuple(f"{each.name}/{self.file}" for each in children if each.is_missing)
+        result = self._gather([each.value for each in children if each.value is not None])
         self._kept.put(
             str(root),
             _Folder(
-                found,
-                is_fresh,
-                children,
-                tuple(f"{child.name}/{self.file}" for child in settled),
-                tuple(child.stamp for child in settled if child.stamp is not None),
-                result,
+                found, is_fresh, children, tuple(stamps), tuple(stamps.values()), missing, result
             ),
         )
         return result
 
-    def _child(
-        self, root: Path, fd: int | None, name: str, old: _Child[T] | None
-    ) -> _Child[T]:
+    def _child(self, root: Path, fd: int | None, name: str, old: _Child[T] | None) -> _Child[T]:
         """One child as it is now; *old* serves when its stamp stands."""
         path = f"{self.folder}/{name}/{self.file}"
         status = _plain(fd, f"{name}/{self.file}") if fd is not None else None
         found = _stamp(status) if status is not None else None
         if old is not None and found is not None and old.stamp == found:
             return old
-        if fd is None or found is None:
-            return _Child(name, None, self._read_one(name, read_text(root, path)))
-        if _is_fresh(found):
+        if found is not None and _is_fresh(found):
             found = None
-        reading = _read_beside(fd, name, self.file, path) or read_text(root, path)
-        return _Child(name, found, self._read_one(name, reading))
+        beside = _read_beside(fd, name, self.file, path) if fd is not None else None
+        reading = beside or read_text(root, path)
+        return _Child(name, found, reading.is_missing, self._read_one(name, reading))
 
 
 def read_text(root: Path, path: str) -> Reading:
@@ -301,6 +299,14 @@ def _stamps(fd: int, files: tuple[str, ...]) -> tuple[Stamp, ...] | None:
         return tuple(map(_stamp, map(look, files)))
     except OSError:
         return None
+
+
+def _is_there(fd: int, path: str) -> bool:
+    try:
+        os.stat(path, dir_fd=fd, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def _stamp_at(path: str) -> Stamp | None:

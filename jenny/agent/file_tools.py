@@ -1,0 +1,376 @@
+"""The tools that read and write files of the workspace.
+
+Every path goes through the workspace's one gate and every write through its rules. A write says
+what it did from what was written, never from what was asked.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from jenny.agent import matching
+from jenny.agent.errors import ToolProblem
+from jenny.agent.messages import clean
+from jenny.agent.tools import Seen, Tool, ToolContext, ToolOutcome
+from jenny.workspace import names
+from jenny.workspace.errors import FileMissing, VersionMismatch
+from jenny.workspace.files import FileVersion
+
+READ_BYTES = 20_000_000
+_ENTRIES = 500
+_EDITS = 100
+# How often an edit of several files begins anew because one of them changed meanwhile.
+_ATTEMPTS = 5
+# Entries that are looked through for a file that was probably meant.
+_MEANT_AMONG = 5_000
+_SNIPPET = 3
+
+
+def read_file(
+    context: ToolContext, path: str, offset: int = 1, limit: int = 2000
+) -> ToolOutcome:
+    """Read a text file of the workspace. Each line comes after its number and a tab.
+
+    path: from the workspace's folder, such as memory/MEMORY.md
+    offset: the first line to read, from 1; a negative one counts from the end
+    limit: how many lines to read at most
+    """
+    file, text = _text(context, path)
+    if not text:
+        context.seen[file.path] = Seen(file.version, 0, is_whole=True)
+        return ToolOutcome(ok=True, content=f"{file.path} is empty.", source=file.path)
+    lines = _lines(text)
+    first = max(len(lines) + offset, 0) if offset < 0 else max(offset, 1) - 1
+    if first >= len(lines):
+        message = f"{file.path} has {len(lines):,} lines; there is no line {offset:,}."
+        raise ToolProblem(message)
+    shown, last, is_cut = _page(lines, first, max(limit, 1), context.max_result_chars - 500)
+    _remember(context, file, (first, last, len(lines)), is_cut=is_cut)
+    notes = []
+    if is_cut:
+        notes.append(f"Line {first + 1:,} is {len(lines[first]):,} characters long and is cut here.")
+    if last < len(lines):
+        notes.append(f"Go on with offset={last + 1}.")
+    if (first, last) != (0, len(lines)) or is_cut:
+        notes.insert(0, f"Lines {first + 1:,}–{last:,} of {len(lines):,}.")
+    content = "\n".join([*shown, *([f"[{' '.join(notes)}]"] if notes else [])])
+    data = {"path": file.path, "lines": len(lines), "first": first + 1, "last": last}
+    return ToolOutcome(ok=True, content=content, data=data, source=file.path)
+
+
+def list_dir(context: ToolContext, path: str = "") -> ToolOutcome:
+    """List what is in a folder of the workspace, folders first, with sizes.
+
+    path: the folder, such as wikis; nothing means the workspace's own folder
+    """
+    entries = context.workspace.list(path)
+    marks = {"folder": "/", "link": " (a link)", "other": " (no plain file)", "file": ""}
+    rows = [
+        f"{entry.name}{marks[entry.kind]}"
+        + (f"  {entry.size:,} bytes" if entry.kind == "file" else "")
+        for entry in entries[:_ENTRIES]
+    ]
+    if len(entries) > _ENTRIES:
+        rows.append(f"[{len(entries) - _ENTRIES:,} more are not listed; use find_files.]")
+    return ToolOutcome(
+        ok=True,
+        content="\n".join(rows) or "The folder is empty.",
+        data={"path": path, "entries": len(entries)},
+    )
+
+
+def write_file(context: ToolContext, path: str, content: str) -> ToolOutcome:
+    """Make a text file, or replace all of one that you have read whole in this turn.
+
+    Use edit_file for a change of a part. Missing folders are made.
+
+    path: from the workspace's folder, such as output/letter.md
+    content: the whole text of the file
+    """
+    workspace = context.workspace
+    old = _existing(context, path)
+    text = clean(content)
+    if old is not None and matching.has_windows_ends(_decoded(old)):
+        text = matching.with_windows_ends(text)
+    if old is not None and old.data == text.encode():
+        return ToolOutcome(ok=True, content=f"{old.path} says exactly that already.")
+    if old is not None and old.data:
+        _must_have_read(context, old)
+    file = workspace.write(path, text.encode(), expect=old.version if old else None)
+    count = len(_lines(text))
+    context.seen[file.path] = Seen(file.version, count, is_whole=True)
+    verb = "Made" if old is None else "Replaced"
+    return ToolOutcome(
+        ok=True,
+        content=f"{verb} {file.path}: {count:,} lines, {len(text):,} characters.",
+        data={"path": file.path, "made": old is None, "version": file.version},
+    )
+
+
+def edit_file(
+    context: ToolContext, path: str, old_text: str, new_text: str, *, every: bool = False
+) -> ToolOutcome:
+    """Replace a piece of text in a file by another. The old text must stand there exactly, and once.
+
+    path: from the workspace's folder, such as USER.md
+    old_text: the text to replace, exactly as it stands in the file, without line numbers
+    new_text: what to put there; nothing takes the old text out
+    every: replace every place where the old text stands
+    """
+    done: list[matching.Replaced] = []
+
+    def change(data: bytes | None) -> bytes | None:
+        done.clear()
+        if data is None:
+            return None
+        text = _decode(path, data)
+        done.append(matching.replace(text, clean(old_text), clean(new_text), every=every))
+        return done[-1].text.encode()
+
+    if _existing(context, path) is None:
+        raise ToolProblem(_missing(context, path))
+    try:
+        file = context.workspace.edit(path, change)
+    except ToolProblem as problem:
+        message = f"Nothing was written to {path}: {problem.sentence}."
+        raise ToolProblem(message) from problem
+    if file is None or not done:
+        raise ToolProblem(_missing(context, path))
+    context.seen.pop(file.path, None)
+    made = done[-1]
+    times = f", {made.count} places" if made.count > 1 else ""
+    return ToolOutcome(
+        ok=True,
+        content=f"Edited {file.path}{times}. It now reads there:\n{_snippet(made, new_text)}",
+        data={"path": file.path, "count": made.count, "version": file.version},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of a patch.
+
+    path: the file, from the workspace's folder
+    old_text: for replace: the text to replace, exactly as it stands there, and once
+    new_text: for replace: what to put there; for create: the whole text
+    action: replace a piece of text, create a file that is not there, or delete one that you have
+        read whole in this turn
+    """
+
+    path: str
+    old_text: str = ""
+    new_text: str = ""
+    action: Literal["replace", "create", "delete"] = "replace"
+
+
+def apply_patch(context: ToolContext, edits: list[Edit]) -> ToolOutcome:
+    """Make several changes, in one file or in many, as one act: all of them or none.
+
+    edits: the changes, in order; a later one sees what the earlier ones did
+    """
+    if not 1 <= len(edits) <= _EDITS:
+        message = f"Nothing was written: a patch has 1 to {_EDITS} edits, not {len(edits)}."
+        raise ToolProblem(message)
+    attempt = 1
+    while True:
+        draft = _Draft(context)
+        problems = [
+            f"Edit {number} ({edit.path}): {problem}."
+            for number, edit in enumerate(edits, 1)
+            if (problem := draft.add(edit))
+        ]
+        if problems:
+            raise ToolProblem(" ".join(["Nothing was written.", *problems]))
+        try:
+            return draft.land()
+        except VersionMismatch:
+            # Somebody else wrote meanwhile: the edits are tried on what is there now.
+            attempt += 1
+            if attempt > _ATTEMPTS:
+                raise
+
+
+class _Draft:
+    """What a patch makes of the files it touches, before anything is written."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._before: dict[str, FileVersion | None] = {}
+        self._after: dict[str, str | None] = {}
+
+    def add(self, edit: Edit) -> str:
+        """Apply one edit; says what is wrong with it, or nothing."""
+        try:
+            path = self._load(edit.path)
+            self._after[path] = self._changed(path, edit)
+        except ToolProblem as problem:
+            return problem.sentence.rstrip(".")
+        return ""
+
+    def _load(self, path: str) -> str:
+        key = self._context.workspace.relative(path)
+        if key not in self._before:
+            file = _existing(self._context, path)
+            self._before[key] = file
+            self._after[key] = None if file is None else _decoded(file)
+        return key
+
+    def _changed(self, path: str, edit: Edit) -> str | None:
+        text = self._after[path]
+        if edit.action == "create":
+            if text is not None:
+                raise ToolProblem("the file exists already")
+            return clean(edit.new_text)
+        if text is None:
+            raise ToolProblem(_missing(self._context, path))
+        if edit.action == "delete":
+            old = self._before[path]
+            if old is not None and old.data:
+                _must_have_read(self._context, old)
+            return None
+        return matching.replace(text, clean(edit.old_text), clean(edit.new_text)).text
+
+    def land(self) -> ToolOutcome:
+        """Write everything as one act: what is made first, what goes last."""
+        order = sorted(
+            self._after, key=lambda path: (self._after[path] is None, self._before[path] is not None)
+        )
+        files: dict[str, bytes | None] = {}
+        for path in order:
+            text = self._after[path]
+            files[path] = None if text is None else text.encode()
+        written = self._context.workspace.write_many(
+            files,
+            expect={path: file.version if file else None for path, file in self._before.items()},
+        )
+        for path in order:
+            self._context.seen.pop(path, None)
+        rows = [f"{self._verb(path)} {path}" for path in order]
+        return ToolOutcome(
+            ok=True,
+            content="\n".join(rows),
+            data={"paths": [path for path in order if path in written]},
+        )
+
+    def _verb(self, path: str) -> str:
+        if self._after[path] is None:
+            return "Deleted"
+        return "Made" if self._before[path] is None else "Edited"
+
+
+def _text(context: ToolContext, path: str) -> tuple[FileVersion, str]:
+    """A file and its text, without byte order mark; a shipped one where the workspace has none."""
+    try:
+        file = context.workspace.read(path, limit=READ_BYTES)
+    except FileMissing as error:
+        shipped = context.shipped.get(path.removeprefix("./"))
+        if shipped is None:
+            raise ToolProblem(_missing(context, path)) from error
+        return FileVersion(path, b"", ""), shipped
+    return file, _decoded(file).removeprefix("\ufeff")
+
+
+def _existing(context: ToolContext, path: str) -> FileVersion | None:
+    try:
+        return context.workspace.read(path, limit=READ_BYTES)
+    except FileMissing:
+        return None
+
+
+def _decoded(file: FileVersion) -> str:
+    return _decode(file.path, file.data)
+
+
+def _decode(path: str, data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        message = f"{path} is no text file ({len(data):,} bytes); it can be neither read nor edited."
+        raise ToolProblem(message)
+    return text
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as numbered everywhere: parted by LF only, the end of the last one not one more."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _page(
+    lines: list[str], first: int, limit: int, room: int
+) -> tuple[list[str], int, bool]:
+    """Numbered lines from *first* that fit, the index after the last, and whether one is cut."""
+    shown: list[str] = []
+    for at in range(first, min(first + limit, len(lines))):
+        row = f"{at + 1:>5}\t{lines[at]}"
+        if len(row) > room:
+            if shown:
+                return shown, at, False
+            return [row[: max(room, 0)]], at + 1, True
+        shown.append(row)
+        room -= len(row) + 1
+    return shown, first + len(shown), False
+
+
+def _remember(
+    context: ToolContext, file: FileVersion, page: tuple[int, int, int], *, is_cut: bool
+) -> None:
+    """Note what of the file the model has seen, when it read on from the beginning."""
+    first, last, count = page
+    old = context.seen.get(file.path)
+    upto = old.lines if old is not None and old.version == file.version else 0
+    if is_cut or first > upto:
+        return
+    context.seen[file.path] = Seen(file.version, max(upto, last), is_whole=max(upto, last) >= count)
+
+
+def _must_have_read(context: ToolContext, file: FileVersion) -> None:
+    """A whole file is replaced or deleted only by who has seen all of it as it is now."""
+    seen = context.seen.get(file.path)
+    if seen is not None and seen.version != file.version:
+        message = f"{file.path} has changed since you read it. Nothing was written. Read it again."
+        raise ToolProblem(message)
+    if seen is None or not seen.is_whole:
+        message = (
+            f"{file.path} exists, and you have not read all of it in this turn. Nothing was "
+            "written. Read it first, or change a part of it with edit_file."
+        )
+        raise ToolProblem(message)
+
+
+def _missing(context: ToolContext, path: str) -> str:
+    """That there is no such file, with those that were probably meant."""
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    files = [
+        entry.path
+        for entry in islice(context.workspace.walk(), _MEANT_AMONG)
+        if entry.kind == "file"
+    ]
+    meant = [each for each in files if each.rsplit("/", 1)[-1].casefold() == name.casefold()]
+    meant = meant or difflib.get_close_matches(path, files, n=3, cutoff=0.75)
+    hint = f" There is {_listed(meant[:3])}." if meant else ""
+    return f"There is no file {names.shown(path)}.{hint}"
+
+
+def _listed(paths: Iterable[str]) -> str:
+    return ", ".join(names.shown(path) for path in paths)
+
+
+def _snippet(made: matching.Replaced, new_text: str) -> str:
+    """The lines around an edit, numbered."""
+    lines = _lines(made.text)
+    first = max(made.line - 1 - _SNIPPET, 0)
+    last = min(made.line + new_text.count("\n") + _SNIPPET, first + 40, len(lines))
+    return "\n".join(f"{at + 1:>5}\t{lines[at][:300]}" for at in range(first, last))
+
+
+def _tools() -> dict[str, Tool]:
+    functions: list[Any] = [read_file, list_dir, write_file, edit_file, apply_patch]
+    return {function.__name__: Tool.of(function) for function in functions}
+
+
+FILE_TOOLS = _tools()

@@ -1,0 +1,1 @@
+"""Finding lines and names without ever waiting long for a pattern."""
