@@ -6,16 +6,15 @@ so every task claims its row in the database first.
 """
 
 import os
-
 from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging
-from kombu import Queue
+from kombu.entity import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jenny.settings")
 
-from django.conf import settings  # noqa: E402 -- the line above names the settings module
+from django.conf import settings
 
 # The longest run is a turn (30 minutes) or an import; a message that stays unacknowledged
 # for less than that would be given to a second worker while the first still works on it.

@@ -105,7 +105,7 @@ def bad_request(request: HttpRequest, _exception: Exception | None = None) -> Ht
     """The request could not be read, or named a host that is not ours."""
     # Without the request: its host may be the very thing that is wrong, and the page's frame asks for it.
     del request
-    return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)  # type: ignore[arg-type]
+    return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)
 
 
 @login_not_required
@@ -124,7 +124,7 @@ def not_found(request: HttpRequest, _exception: Exception | None = None) -> Http
 def server_error(request: HttpRequest) -> HttpResponse:
     """A fault of ours. Rendered without context: the database may be what failed."""
     del request
-    return render(None, "500.html", status=HTTPStatus.INTERNAL_SERVER_ERROR)  # type: ignore[arg-type]
+    return render(None, "500.html", status=HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
 # --- The installable app ---------------------------------------------------------------------

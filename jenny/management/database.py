@@ -161,7 +161,7 @@ def _backup() -> Path:
 
 def _copy_sqlite(target: Path) -> None:
     with (
-        contextlib.closing(sqlite3.connect(settings.DATABASES["default"]["NAME"])) as source,
+        contextlib.closing(sqlite3.connect(settings.JENNY_DATA.database)) as source,
         contextlib.closing(sqlite3.connect(target)) as copy,
     ):
         source.backup(copy)

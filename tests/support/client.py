@@ -52,9 +52,7 @@ class Client:
 
     def post(self, path: str, **data: str) -> httpx2.Response:
         """POST a form as the page's script does, and get JSON."""
-        return self.http.post(
-            path, data=data, headers=ACCEPT_JSON | {"X-CSRFToken": self.token()}
-        )
+        return self.http.post(path, data=data, headers=ACCEPT_JSON | {"X-CSRFToken": self.token()})
 
     def token(self) -> str:
         """The CSRF token, from its cookie."""
