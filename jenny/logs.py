@@ -14,7 +14,7 @@ import secrets
 import traceback
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -58,7 +58,7 @@ _secrets: set[str] = set()
 
 
 def hide(secret: str) -> None:
-    """Blot *secret* out of every line from now on. Short strings are let be: they match too much."""
+    """Blot *secret* out of every line from now on, unless it is short and matches too much."""
     if len(secret) >= 8:  # noqa: PLR2004 -- told above
         _secrets.add(secret)
 
@@ -112,7 +112,8 @@ class TextFormatter(logging.Formatter):
         line = f"{stamp[:-6]}Z {record.levelname} {record.name}: {record.getMessage()}"
         for key, value in fields_of(record).items():
             text = str(value)
-            line += f" {key}={text if text and text.isprintable() and ' ' not in text else json.dumps(text)}"
+            is_plain = text and text.isprintable() and " " not in text
+            line += f" {key}={text if is_plain else json.dumps(text)}"
         line = line.replace("\n", "\\n")
         if record.exc_info:
             line += "\n" + exception_text(record.exc_info)
@@ -161,8 +162,11 @@ QUIET = (
 )
 
 
-def config(style: Literal["text", "json"] | str) -> dict[str, Any]:
-    """``logging.config.dictConfig`` for everything this process writes, to standard error."""
+def config(style: str) -> dict[str, Any]:
+    """``logging.config.dictConfig`` for what this process writes, to standard error.
+
+    *style* is ``text`` or ``json``.
+    """
     return {
         "version": 1,
         "disable_existing_loggers": False,

@@ -6,15 +6,17 @@ sees to it; elsewhere a thread of the part looks whether its parent is still the
 
 import contextlib
 import ctypes
+import logging
 import os
 import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
+
+log = logging.getLogger("jenny.part")
 
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
@@ -59,9 +61,12 @@ def fork(part: Part, is_ready: Callable[[], None], forget: Callable[[], None]) -
         # parts in order; and what a part started can be ended with it.
         os.setpgid(0, 0)
         part.run(is_ready)
-    except BaseException as error:  # noqa: BLE001 -- the outermost edge of this process
-        _leave(part, error)
-    _leave(part, None)
+        _leave(0)
+    except SystemExit as end:
+        _leave(end.code if isinstance(end.code, int) else int(end.code is not None))
+    except BaseException:
+        log.exception("the part failed", extra={"part": part.name})
+        _leave(1)
 
 
 def _tie_to(parent: int, part: Part) -> None:
@@ -82,20 +87,11 @@ def _watch(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _leave(part: Part, error: BaseException | None) -> NoReturn:
+def _leave(code: int) -> NoReturn:
     """End the process without running what the supervisor registered for its own end."""
-    code: Any = 0
-    if isinstance(error, SystemExit):
-        code = error.code
-    elif isinstance(error, KeyboardInterrupt):
-        code = 0
-    elif error is not None:
-        print(f"{part.name} failed:", file=sys.stderr)
-        traceback.print_exception(error)
-        code = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code if isinstance(code, int) else int(code is not None))
+    os._exit(code)
 
 
 def end_group(pid: int) -> None:

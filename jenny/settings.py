@@ -95,7 +95,7 @@ else:
                 "timeout": 20,
                 "transaction_mode": "IMMEDIATE",
                 "init_command": (
-                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;"
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;PRAGMA mmap_size=134217728;"
                 ),
             },
         }

@@ -103,7 +103,7 @@ def _migrations() -> bool:
 @login_not_required
 def bad_request(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
     """The request could not be read, or named a host that is not ours."""
-    # Without the request: its host may be the very thing that is wrong, and the page's frame asks for it.
+    # Without the request: its host may be what is wrong, and the page's frame asks for it.
     del request
     return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)
 

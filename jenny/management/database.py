@@ -94,7 +94,7 @@ def pending() -> list[str]:
     ]
     if unknown:
         message = (
-            f"The database was made by a newer version of Jenny (it knows {sorted(unknown)[0]}). "
+            f"The database was made by a newer version of Jenny (it knows {min(unknown)}). "
             "Start that version, or put back the backup made before it migrated "
             f"({_backup_folder()})."
         )

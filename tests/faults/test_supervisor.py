@@ -164,7 +164,8 @@ def test_a_database_newer_than_the_code_is_refused(start_stack):
     stack.end()
     with sqlite3.connect(stack.data.database) as database:
         database.execute(
-            "INSERT INTO django_migrations (app, name, applied) VALUES ('chat', '9999_later', '2030-01-01')"
+            "INSERT INTO django_migrations (app, name, applied)"
+            " VALUES ('chat', '9999_later', '2030-01-01')"
         )
     said = refused(stack.data.root, JENNY_PORT=str(free_port()))
     assert "newer version" in said
@@ -217,7 +218,7 @@ def test_a_start_can_be_ended_before_it_is_ready(short_path, number):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    wait_until(lambda: (data / "redis").exists())
+    wait_until((data / "redis").exists)
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
     process.wait(timeout=30)

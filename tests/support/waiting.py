@@ -3,12 +3,9 @@
 import socket
 import time
 from collections.abc import Callable
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T], seconds: float = 15, what: str = "") -> T:
+def wait_until[T](condition: Callable[[], T], seconds: float = 15, what: str = "") -> T:
     """The first true value of *condition*; fails after *seconds*.
 
     The deadline is far above what the thing takes: it ends a test that hangs and measures
