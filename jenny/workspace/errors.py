@@ -11,6 +11,7 @@ WorkspaceError
 ├── LockTimeout       another process holds the workspace for too long
 ├── LockOrderError    locks were asked for against the published order (a fault of ours)
 └── ConfigRefused     a change of config.json that may not be made
+    └── ConfirmationNeeded   … without a yes
 
 Every error carries a sentence for a person or a model: what happened, what was kept, what to do.
 """
@@ -88,6 +89,10 @@ class ConfigRefused(WorkspaceError):
         """Keep the sentence of each key, for the form's fields."""
         super().__init__(sentence)
         self.problems = problems or {}
+
+
+class ConfirmationNeeded(ConfigRefused):
+    """The change needs a yes from the person; ``problems`` names the keys."""
 
 
 _REASONS = {

@@ -76,9 +76,7 @@ def settle_if_free(root: Path) -> None:
 def pending(root: Path) -> list[str]:
     """The names of the journals of acts that are not over."""
     try:
-        return sorted(
-            name for name in os.listdir(root.joinpath(*FOLDER)) if name.endswith(".json")
-        )
+        return sorted(name for name in os.listdir(root.joinpath(*FOLDER)) if name.endswith(".json"))
     except FileNotFoundError:
         return []
 
@@ -102,8 +100,8 @@ def carry_out(root: Path, steps: Sequence[Step]) -> None:
         message = f"The files could not be written: {reason_of(error)}. None of them was changed."
         raise WriteFailed(message) from error
     try:
-        for step in act.steps:
-            _land(root, step)
+        for waiting in act.steps:
+            _land(root, waiting)
     except OSError as error:
         _turn_round(root, act, error)
     _finish(root, act)

@@ -1,0 +1,240 @@
+"""The kinds of values a setting can have: what is right, and how it is said what is not."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+type Value = bool | int | float | str | None
+type Kind = Literal[
+    "switch", "whole", "number", "text", "choice", "zone", "language", "cron", "preset", "address"
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One setting: everything that forms, checks and pages need to know of it.
+
+    ``key`` is its dotted path in ``config.json``; ``*`` stands for the name of a preset.
+    ``nullable``: ``null`` (or empty, for texts) says "none". A whole number newly set below
+    ``confirm_below`` is written only when the person confirmed it. ``group`` is the page of
+    Settings it is on.
+    """
+
+    key: str
+    kind: Kind
+    default: Value
+    group: str
+    label: str
+    help: str
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[tuple[str, str], ...] = ()
+    unit: str = ""
+    nullable: bool = False
+    confirm_below: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the key."""
+        return self.key.rsplit(".", 1)[-1]
+
+    @property
+    def range(self) -> str:
+        """The values it takes, in words: "takes …"."""
+        return _TAKES[self.kind](self)
+
+    def check(self, value: object) -> Value:
+        """The value as the program uses it.
+
+        Raises:
+            ValueError: it is not one of this field's; the message says what the field takes.
+        """
+        if value is None and (self.nullable or isinstance(self.default, str)):
+            return self.default
+        checked = _CHECKS[self.kind](self, value)
+        if checked is None:
+            message = f"is {_spelled(value)}; it takes {self.range}"
+            raise ValueError(message)
+        return checked
+
+    def from_text(self, text: str) -> Value:
+        """The value that was typed, or stands in an environment variable.
+
+        Raises:
+            ValueError: as ``check``.
+        """
+        typed = text.strip()
+        if not typed and (self.nullable or isinstance(self.default, str)):
+            return self.default
+        if self.kind == "switch":
+            return self.check({"true": True, "false": False}.get(typed.lower(), typed))
+        if self.kind in ("whole", "number"):
+            for number in (int, float):
+                try:
+                    return self.check(number(typed))
+                except (ValueError, OverflowError):
+                    continue
+        return self.check(typed)
+
+
+def _spelled(value: object) -> str:
+    """A wrong value as it may stand in a sentence."""
+    if isinstance(value, dict | list):
+        return "a list" if isinstance(value, list) else "an object"
+    words = {True: "true", False: "false", None: "null"}
+    if isinstance(value, bool) or value is None:
+        return words[value]
+    text = str(value)
+    text = f"{text[:40]}…" if len(text) > 40 else text
+    return f"“{text}”" if isinstance(value, str) else text
+
+
+def _switch(_field: Field, value: object) -> Value:
+    return value if isinstance(value, bool) else None
+
+
+def _whole(field: Field, value: object) -> Value:
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if field.low <= value <= field.high else None
+
+
+def _number(field: Field, value: object) -> Value:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if field.low <= value <= field.high else None
+
+
+def _text(field: Field, value: object) -> Value:
+    if not isinstance(value, str) or len(value) > field.high or not value.isprintable():
+        return None
+    return None if looks_secret(value) else value.strip()
+
+
+def _choice(field: Field, value: object) -> Value:
+    return value if isinstance(value, str) and value in dict(field.choices) else None
+
+
+def _zone(_field: Field, value: object) -> Value:
+    if not isinstance(value, str):
+        return None
+    try:
+        return ZoneInfo(value).key if value else ""
+    except (OSError, ValueError):
+        return None
+
+
+def _language(_field: Field, value: object) -> Value:
+    tag = r"(?:[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?"
+    return value if isinstance(value, str) and re.fullmatch(tag, value) else None
+
+
+def _cron(_field: Field, value: object) -> Value:
+    if not isinstance(value, str) or len(value) > 100:
+        return None
+    text = " ".join(value.split())
+    return text if not text or is_cron(text) else None
+
+
+def _address(field: Field, value: object) -> Value:
+    if not isinstance(value, str) or len(value) > field.high:
+        return None
+    text = value.strip().rstrip("/")
+    if not text:
+        return ""
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    alone = not (parts.username or parts.password or parts.query or parts.fragment)
+    return text if right and alone and text.isascii() and text.isprintable() else None
+
+
+_CHECKS: dict[Kind, Callable[[Field, object], Value]] = {
+    "switch": _switch,
+    "whole": _whole,
+    "number": _number,
+    "text": _text,
+    "preset": _text,
+    "choice": _choice,
+    "zone": _zone,
+    "language": _language,
+    "cron": _cron,
+    "address": _address,
+}
+
+
+def _between(field: Field) -> str:
+    return f"from {field.low:,g} to {field.high:,.10g}"
+
+
+_TAKES: dict[Kind, Callable[[Field], str]] = {
+    "switch": lambda _field: "true or false",
+    "whole": lambda field: f"a whole number {_between(field)}",
+    "number": lambda field: f"a number {_between(field)}",
+    "text": lambda field: f"text on one line of at most {field.high:,.10g} characters, no keys",
+    "preset": lambda _field: "the name of a model preset",
+    "choice": lambda field: "one of " + ", ".join(value or "(empty)" for value, _ in field.choices),
+    "zone": lambda _field: "the name of a time zone such as Europe/Prague",
+    "language": lambda _field: "a language's tag such as en or pt-BR",
+    "cron": lambda _field: "five fields: minute, hour, day, month, weekday (such as 0 */4 * * *)",
+    "address": lambda _field: "an address that begins with http:// or https://, without a password",
+}
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_CRON: tuple[tuple[int, int, dict[str, int]], ...] = (
+    (0, 59, {}),
+    (0, 23, {}),
+    (1, 31, {}),
+    (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    (0, 7, {name: number for number, name in enumerate(_DAYS)}),
+)
+
+
+def is_cron(text: str) -> bool:
+    """Whether *text* is a cron expression of five fields."""
+    fields = text.lower().split()
+    return len(fields) == len(_CRON) and all(
+        _is_cron_item(item, low, high, words)
+        for field, (low, high, words) in zip(fields, _CRON, strict=True)
+        for item in field.split(",")
+    )
+
+
+def _is_cron_item(item: str, low: int, high: int, words: dict[str, int]) -> bool:
+    """Whether one item of a cron field (``*``, ``4``, ``1-5``, ``*/2``) is right."""
+    span, slash, step = item.partition("/")
+    if slash and not (step.isascii() and step.isdigit() and 1 <= int(step) <= high):
+        return False
+    if span == "*":
+        return True
+    ends = [words.get(end, int(end) if end.isascii() and end.isdigit() else -1)
+            for end in span.split("-")]
+    return len(ends) <= 2 and ends == sorted(ends) and low <= ends[0] and ends[-1] <= high
+
+
+_SECRET_VALUE = re.compile(
+    r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16}"
+    r"|AIza[A-Za-z0-9_-]{30,}"
+)
+_SECRET_NAME = re.compile(
+    r"(api|access|secret|private|auth)[_-]?(key|token)$|^(token|secret|password|passwd|bearer)$"
+    r"|[_-](token|secret|password)$|[a-z](Token|Secret|Password)$",
+    re.IGNORECASE,
+)
+
+
+def looks_secret(value: str) -> bool:
+    """Whether the text has the form of a well-known kind of key."""
+    return _SECRET_VALUE.search(value) is not None
+
+
+def names_secret(key: str) -> bool:
+    """Whether a setting of this name would hold a secret (``apiKey``, ``password``)."""
+    return _SECRET_NAME.search(key) is not None
