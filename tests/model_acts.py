@@ -3,7 +3,7 @@
 import contextlib
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, override
 
 from tests.model_answer import Answer, Over
 
@@ -22,6 +22,7 @@ class Say(Act):
 
     text: str
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.into("text", {"type": "text", "text": ""})
         answer.delta({"type": "text_delta", "text": self.text})
@@ -34,6 +35,7 @@ class Think(Act):
     text: str
     signature: str = "signed"
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.into("", {"type": "thinking", "thinking": "", "signature": ""})
         answer.delta({"type": "thinking_delta", "thinking": self.text})
@@ -50,6 +52,7 @@ class Call(Act):
     id: str | None = None
     raw: str | None = None
 
+    @override
     def play(self, answer: Answer) -> None:
         id_ = answer.server.new_id("toolu") if self.id is None else self.id
         answer.into("", {"type": "tool_use", "id": id_, "name": self.name, "input": {}})
@@ -67,6 +70,7 @@ class Stop(Act):
     reason: str | None = "end_turn"
     output_tokens: int = 7
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.stop(self.reason, self.output_tokens)
 
@@ -79,6 +83,7 @@ class Usage(Act):
     cache_read_input_tokens: int = 0
     cache_creation_input_tokens: int = 0
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.usage = dict(vars(self))
 
@@ -89,6 +94,7 @@ class Gate(Act):
 
     name: str
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.wait(answer.server.gate(self.name))
 
@@ -97,6 +103,7 @@ class Gate(Act):
 class Silence(Act):
     """Says nothing any more, until the client leaves or the server is closed."""
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.wait(answer.server.closing)
         raise Over
@@ -110,6 +117,7 @@ class Headers(Act):
     status: int = 200
     extra: dict[str, str] = field(default_factory=dict)
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.headers(self.status, {"content-type": self.content_type, **self.extra})
 
@@ -120,6 +128,7 @@ class Raw(Act):
 
     data: bytes
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.write(self.data)
 
@@ -131,6 +140,7 @@ class Event(Act):
     data: Any
     name: str | None = None
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.event(self.data, self.name)
 
@@ -141,6 +151,7 @@ class Pause(Act):
 
     seconds: float
 
+    @override
     def play(self, answer: Answer) -> None:
         with contextlib.suppress(TimeoutError):
             answer.wait(answer.server.closing, self.seconds)
@@ -150,6 +161,7 @@ class Pause(Act):
 class Cut(Act):
     """Ends the body cleanly, in the middle of the reply."""
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.begin()
         answer.end_body()
@@ -160,6 +172,7 @@ class Cut(Act):
 class Drop(Act):
     """Breaks the connection off (a reset)."""
 
+    @override
     def play(self, answer: Answer) -> None:
         answer.drop()
         raise Over
@@ -176,6 +189,7 @@ class Fail(Act):
     body: bytes | None = None
     content_type: str = "application/json"
 
+    @override
     def play(self, answer: Answer) -> None:
         error = {"type": "error", "error": {"type": self.type, "message": self.message}}
         body = json.dumps(error).encode() if self.body is None else self.body

@@ -97,6 +97,7 @@ class Answer:
         self.must_close = False
 
     def headers(self, status: int, headers: dict[str, str], *, is_chunked: bool = True) -> None:
+        """Send the answer's headers."""
         self._sent_headers = True
         self._is_chunked = is_chunked
         lines = [f"HTTP/1.1 {status} Whatever", *(f"{k}: {v}" for k, v in headers.items())]
@@ -105,21 +106,25 @@ class Answer:
         self.send(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def send(self, data: bytes) -> None:
+        """Send bytes as they are; raises ``Left``."""
         try:
             self._connection.sendall(data)
         except OSError as error:
             raise Left from error
 
     def write(self, data: bytes) -> None:
+        """Send a piece of the body, and the headers before the first."""
         if not self._sent_headers:
             self.headers(200, {"content-type": "text/event-stream"})
         self.send(b"%x\r\n%s\r\n" % (len(data), data) if self._is_chunked else data)
 
     def event(self, data: Any, name: str | None = None) -> None:
+        """Send an event of the stream."""
         name = data.get("type") if name is None and isinstance(data, dict) else name
         self.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
 
     def begin(self) -> None:
+        """Send ``message_start``, once."""
         if self._began:
             return
         self._began = True
@@ -146,9 +151,11 @@ class Answer:
         self.event({"type": "content_block_start", "index": self._index, "content_block": start})
 
     def delta(self, delta: dict[str, Any]) -> None:
+        """Send a delta of the open block."""
         self.event({"type": "content_block_delta", "index": self._index, "delta": delta})
 
     def stop(self, reason: str | None, output_tokens: int = 7) -> None:
+        """Send the end of the message."""
         self.begin()
         self._stop_block()
         delta = {"stop_reason": reason, "stop_sequence": None}
@@ -164,10 +171,12 @@ class Answer:
         self.end_body()
 
     def end_body(self) -> None:
+        """End the body cleanly."""
         if self._is_chunked:
             self.send(b"0\r\n\r\n")
 
     def drop(self) -> None:
+        """Break the connection off with a reset."""
         linger = struct.pack("ii", 1, 0)
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.must_close = True
