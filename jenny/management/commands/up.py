@@ -61,7 +61,9 @@ class Command(BaseCommand):
             listener = listen(settings.JENNY_HOST, settings.JENNY_PORT) if has_web else None
             if listener:
                 stack.enter_context(listener)
-                self._warn_of_open_door()
+                if not only:
+                    # In a container the published port decides who gets in.
+                    self._warn_of_open_door()
                 migrate(self.say)
                 sync_schedule()
             else:
