@@ -60,7 +60,7 @@ class Seen:
 
 @dataclass(slots=True)
 class ToolContext:
-    """What the tools of one run share.
+    """What the tools of one run share; *zone* is the person's, an IANA name.
 
     *shipped* are read-only files that come with the program (bundled skills), by the path at
     which the model reads them; a file of the workspace at that path wins.
@@ -69,6 +69,7 @@ class ToolContext:
     workspace: Workspace
     watch: Stop | None = None
     max_result_chars: int = 16_000
+    zone: str = "UTC"
     shipped: Mapping[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
 

@@ -1,0 +1,61 @@
+"""The kinds of run: which blocks each one's prompt has, and which tools (``04`` §2).
+
+The one place where this is decided. A block that a kind does not name is not read from disk for
+it; a tool that it does not name cannot be called by it.
+"""
+
+from dataclasses import dataclass
+
+# The blocks in the order of the prompt.
+BLOCKS = (
+    "identity",
+    "title",
+    "agents",
+    "soul",
+    "user",
+    "rules",
+    "memory",
+    "wikis",
+    "always_skills",
+    "skills",
+    "tools",
+)
+
+FILE_TOOLS = (
+    "read_file",
+    "list_dir",
+    "find_files",
+    "grep",
+    "write_file",
+    "edit_file",
+    "apply_patch",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunKind:
+    """One kind of run. *feeds_history*: whether what is said in it may reach the memory."""
+
+    name: str
+    blocks: frozenset[str] = frozenset()
+    tools: tuple[str, ...] = ()
+    feeds_history: bool = False
+
+
+def _table(*kinds: RunKind) -> dict[str, RunKind]:
+    for kind in kinds:
+        if unknown := kind.blocks - set(BLOCKS):
+            message = f"Run kind {kind.name} names unknown blocks: {sorted(unknown)}."
+            raise ValueError(message)
+    return {kind.name: kind for kind in kinds}
+
+
+RUN_KINDS = _table(
+    RunKind(
+        "personal",
+        blocks=frozenset(BLOCKS) - {"title"},
+        tools=(*FILE_TOOLS, "python_exec"),
+        feeds_history=True,
+    ),
+    RunKind("title", blocks=frozenset({"title"})),
+)
