@@ -52,8 +52,8 @@ class _Journal:
     """An act under way: to be finished, or to be undone."""
 
     name: str
-    undo: bool
     steps: tuple[_Staged, ...]
+    undo: bool = False
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ def settle_if_free(root: Path) -> None:
 def pending(root: Path) -> list[str]:
     """The names of the journals of acts that are not over."""
     try:
-        return sorted(name for name in os.listdir(root.joinpath(*FOLDER)) if name.endswith(".json"))
+        return sorted(path.name for path in root.joinpath(*FOLDER).iterdir() if _is_journal(path))
     except FileNotFoundError:
         return []
 
@@ -92,8 +92,8 @@ def carry_out(root: Path, steps: Sequence[Step]) -> None:
     staged: list[_Staged] = []
     try:
         for step in steps:
-            staged.append(_stage(root, step))
-        act = _Journal(f"{time.time_ns()}-{secrets.token_hex(4)}.json", False, tuple(staged))
+            staged.append(_stage(root, step))  # noqa: PERF401  (one by one: see the except)
+        act = _Journal(f"{time.time_ns()}-{secrets.token_hex(4)}.json", tuple(staged))
         _store(root, act)
     except OSError as error:
         _drop_staged(root, staged)
@@ -118,6 +118,11 @@ def settle(root: Path) -> None:
         else:
             _redo(root, act)
         _finish(root, act)
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether the file is a journal, and not one that is being written."""
+    return path.suffix == ".json"
 
 
 def _stage(root: Path, step: Step) -> _Staged:
@@ -259,7 +264,7 @@ def _load(root: Path, name: str) -> _Journal | None:
             )
             for step in content["steps"]
         )
-        return _Journal(name, bool(content["undo"]), steps)
+        return _Journal(name, steps, undo=bool(content["undo"]))
     except (OSError, ValueError, KeyError, TypeError, PathRefused):
         return None
 

@@ -6,10 +6,12 @@ names must work everywhere. What already exists under an odd name can still be r
 
 import re
 import unicodedata
+from collections.abc import Callable
 from urllib.parse import unquote
 
 NAME_BYTES = 255
 PATH_CHARS = 1024
+_SHOWN_CHARS = 160
 # Prefix of everything the workspace layer keeps for itself: its folder, its temporary files.
 OWN_PREFIX = ".jenny"
 
@@ -50,12 +52,10 @@ def is_git(name: str) -> bool:
 def shown(path: str) -> str:
     """The path as it may stand in a sentence: short, with nothing invisible in it."""
     safe = "".join(
-        char
-        if unicodedata.category(char) not in _CONTROL | {"Cf"}
-        else f"\\u{ord(char):04x}"
-        for char in path[:160]
+        char if unicodedata.category(char) not in _CONTROL | {"Cf"} else f"\\u{ord(char):04x}"
+        for char in path[:_SHOWN_CHARS]
     )
-    return f"“{safe}{'…' if len(path) > len(safe) or len(path) > 160 else ''}”"
+    return f"“{safe}{'…' if len(path) > _SHOWN_CHARS else ''}”"
 
 
 def unusable(path: str) -> str:
@@ -75,30 +75,39 @@ def unusable(path: str) -> str:
 
 def unfit(name: str) -> str:
     """Why nothing new should be called this; empty when it may be."""
-    if any(unicodedata.category(char) in _CONTROL or char in _BIDI for char in name):
-        return "holds an invisible control character"
-    if "\\" in name:
-        return "holds a backslash; folders are parted by /"
-    if name != name.strip() or name.endswith("."):
-        return "begins or ends with a space, or ends with a dot"
-    if name.startswith("~"):
-        return "begins with ~, which stands for a home folder elsewhere"
-    if re.match(r"[A-Za-z]:", name):
-        return "begins like a drive letter"
-    if name.split(".")[0].rstrip().casefold() in _DEVICES:
-        return "is the name of a device on Windows"
-    return _unfit_encoded(name)
+    return next((why for is_unfit, why in _UNFIT if is_unfit(name)), "")
 
 
-def _unfit_encoded(name: str) -> str:
-    """Why the name is refused as a path in disguise (``%2e%2e``), however often encoded."""
+def _is_encoded_path(name: str) -> bool:
+    """Whether ``%2e%2e`` and the like, however often encoded, make a path of it."""
     plain = name
     while (decoded := unquote(plain)) != plain:
         plain = decoded
         if plain in (".", "..") or any(char in plain for char in "/\\\0"):
-            return "hides a path behind % signs"
-    if unicodedata.normalize("NFKC", name) in (".", "..") or "/" in unicodedata.normalize(
-        "NFKC", name
-    ):
-        return "hides a path behind look-alike characters"
-    return ""
+            return True
+    return False
+
+
+def _is_look_alike_path(name: str) -> bool:
+    """Whether characters that look like dots and slashes make a path of it."""
+    plain = unicodedata.normalize("NFKC", name)
+    return plain in (".", "..") or "/" in plain
+
+
+_UNFIT: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (
+        lambda name: any(unicodedata.category(c) in _CONTROL or c in _BIDI for c in name),
+        "holds an invisible control character",
+    ),
+    (lambda name: "\\" in name, "holds a backslash; folders are parted by /"),
+    (lambda name: name != name.strip(), "begins or ends with a space"),
+    (lambda name: name.endswith("."), "ends with a dot"),
+    (lambda name: name.startswith("~"), "begins with ~, which stands for a home folder elsewhere"),
+    (lambda name: re.match(r"[A-Za-z]:", name) is not None, "begins like a drive letter"),
+    (
+        lambda name: name.partition(".")[0].rstrip().casefold() in _DEVICES,
+        "is the name of a device on Windows",
+    ),
+    (_is_encoded_path, "hides a path behind % signs"),
+    (_is_look_alike_path, "hides a path behind look-alike characters"),
+)

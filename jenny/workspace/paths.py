@@ -108,7 +108,12 @@ def check_writable(place: Place) -> None:
                 _refusal(path, "is a hard link: the same file has a name elsewhere", "Copy it.")
             )
         return
-    folder = place.root
+    _check_new(place)
+
+
+def _check_new(place: Place) -> None:
+    """Refuse to make a file whose name clashes with one that is there."""
+    path, folder = place.relative, place.root
     for part in place.parts:
         if twin := _twin(folder, part):
             why = f"differs only in case or accents from {names.shown(twin)}, which exists"

@@ -49,7 +49,8 @@ def parse(data: bytes) -> Raw:
         message = f"line {error.lineno}, column {error.colno}: {_in_words(error, text)}"
         raise Unreadable(message) from error
     except (ValueError, RecursionError) as error:
-        message = str(error) if isinstance(error, Unreadable) else "it is nested or numbered absurdly"
+        own = isinstance(error, Unreadable)
+        message = str(error) if own else "it is nested too deep or has absurd numbers"
         raise Unreadable(message) from error
     if not isinstance(raw, dict):
         message = "it holds no object (nothing in curly brackets)"

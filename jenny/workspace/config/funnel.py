@@ -64,9 +64,7 @@ def load(root: Path) -> Config:
     return config
 
 
-def change(
-    root: Path, mutate: Callable[[Raw], None], *, confirmed: Collection[str] = ()
-) -> bool:
+def change(root: Path, mutate: Callable[[Raw], None], *, confirmed: Collection[str] = ()) -> bool:
     """Change the settings; whether anything was written.
 
     *mutate* changes the file's object in place (camelCase keys; ``${JENNY_VAR_…}`` as written).
@@ -143,21 +141,24 @@ def _notices(root: Path, state: Stored) -> list[str]:
                 copied = f", and copied to {stored.set_aside(root, state.data)}"
             except OSError as error:
                 copied = f"; a copy could not be made ({reason_of(error)})"
-        return [
+        sentence = (
             f"{NAME} cannot be read: {state.fault}. It is left as it is{copied}. "
             f"{_SERVES[state.source]} Correct the file, or save any setting to replace it."
-        ]
+        )
+        return [sentence]
     if state.origin == "bak":
-        return [
+        sentence = (
             f"{NAME} is missing. {_SERVES[BACKUP]} Save any setting to write it again; "
             f"remove {BACKUP} too to begin with the defaults."
-        ]
+        )
+        return [sentence]
     if state.is_newer:
-        return [
+        sentence = (
             f"{NAME} was written by a newer version of Jenny (configVersion {state.version}; "
             f"this one knows {document.CURRENT_VERSION}). What is understood is used; "
             "nothing can be changed until Jenny is updated."
-        ]
+        )
+        return [sentence]
     return []
 
 
@@ -179,7 +180,7 @@ def _refuse_wrong(state: Stored, after: Raw) -> None:
         if key not in old or not _untouched(state.raw, after, key)
     }
     for key in set(values.secrets_in(after)) - set(values.secrets_in(state.raw)):
-        wrong[key] = f"{key} looks like a secret, and none is kept in {NAME}; enter keys in Settings."
+        wrong[key] = f"{key} would keep a secret in {NAME}; enter keys in Settings instead."
     if wrong:
         message = f"{' '.join(wrong.values())} Nothing was changed."
         raise ConfigRefused(message, wrong)

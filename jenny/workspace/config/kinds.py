@@ -8,6 +8,8 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from jenny.workspace.names import shown
+
 type Value = bool | int | float | str | None
 type Kind = Literal[
     "switch", "whole", "number", "text", "choice", "zone", "language", "cron", "preset", "address"
@@ -88,9 +90,7 @@ def _spelled(value: object) -> str:
     words = {True: "true", False: "false", None: "null"}
     if isinstance(value, bool) or value is None:
         return words[value]
-    text = str(value)
-    text = f"{text[:40]}…" if len(text) > 40 else text
-    return f"“{text}”" if isinstance(value, str) else text
+    return shown(value) if isinstance(value, str) else str(value)
 
 
 def _switch(_field: Field, value: object) -> Value:
@@ -134,7 +134,7 @@ def _language(_field: Field, value: object) -> Value:
 
 
 def _cron(_field: Field, value: object) -> Value:
-    if not isinstance(value, str) or len(value) > 100:
+    if not isinstance(value, str):
         return None
     text = " ".join(value.split())
     return text if not text or is_cron(text) else None
@@ -210,13 +210,19 @@ def is_cron(text: str) -> bool:
 def _is_cron_item(item: str, low: int, high: int, words: dict[str, int]) -> bool:
     """Whether one item of a cron field (``*``, ``4``, ``1-5``, ``*/2``) is right."""
     span, slash, step = item.partition("/")
-    if slash and not (step.isascii() and step.isdigit() and 1 <= int(step) <= high):
+    if slash and not 1 <= _number_of(step, {}) <= high:
         return False
     if span == "*":
         return True
-    ends = [words.get(end, int(end) if end.isascii() and end.isdigit() else -1)
-            for end in span.split("-")]
-    return len(ends) <= 2 and ends == sorted(ends) and low <= ends[0] and ends[-1] <= high
+    first, _, last = span.partition("-") if "-" in span else (span, "", span)
+    ends = [_number_of(end, words) for end in (first, last)]
+    return low <= ends[0] <= ends[1] <= high
+
+
+def _number_of(text: str, words: dict[str, int]) -> int:
+    """The number in a cron field, which may be a month's or day's name; -1 when it is none."""
+    short = text.isascii() and text.isdigit() and len(text) <= len("59")
+    return int(text) if short else words.get(text, -1)
 
 
 _SECRET_VALUE = re.compile(

@@ -107,9 +107,7 @@ def set_aside(root: Path, data: bytes) -> str:
 
 def quarantined(root: Path) -> list[str]:
     """The names of the copies set aside, oldest first."""
-    return sorted(
-        name for name in os.listdir(root) if name.startswith(QUARANTINE) and name.endswith(".json")
-    )
+    return sorted(path.name for path in root.iterdir() if path.match(f"{QUARANTINE}*.json"))
 
 
 def keep(root: Path, data: bytes) -> None:

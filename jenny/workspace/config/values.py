@@ -56,7 +56,7 @@ class Config:
     notices: tuple[str, ...] = ()
     set_keys: frozenset[str] = frozenset()
 
-    def get(self, key: str) -> Any:  # noqa: ANN401  (as many types as there are kinds of fields)
+    def get(self, key: str) -> Any:
         """The value of a setting, by its dotted key.
 
         Raises:
@@ -155,8 +155,9 @@ def _read_presets(reading: Reading, raw: Raw, fallbacks: Sequence[Raw]) -> None:
         elif not isinstance(stored, dict):
             reading.problems[prefix] = f"The preset {shown(name)} is left out: it holds no object."
         else:
+            sources = ({"modelPresets": section}, *fallbacks)
             given = {
-                row.name: _value(reading, row, f"{prefix}.{row.name}", ({"modelPresets": section}, *fallbacks))
+                row.name: _value(reading, row, f"{prefix}.{row.name}", sources)
                 for row in PRESET_FIELDS.values()
             }
             reading.presets[name] = _preset(name, given)
@@ -186,13 +187,11 @@ def _preset(name: str, given: Mapping[str, Any]) -> PresetConfig:
 
 def _check_together(reading: Reading, raw: Raw) -> None:
     """What is wrong only in the sight of other settings, or of the file as a whole."""
-    for section in ("agents", "agents.defaults", "agents.defaults.dream", "agents.defaults.gardener", "snapshots"):
+    for section in sorted({key.rpartition(".")[0] for key in BY_KEY} | {"agents"}):
         found, stored = lookup(raw, tuple(section.split(".")))
         if found and not isinstance(stored, dict):
-            reading.problems[section] = f"{section} holds no object, so none of its settings is read."
-            break
-    stored_version = raw.get(document.VERSION_KEY, 0)
-    if isinstance(stored_version, bool) or not isinstance(stored_version, int) or stored_version < 0:
+            reading.problems[section] = f"{section} holds no object, so its settings are not read."
+    if document.version(raw) == 0 and raw.get(document.VERSION_KEY, 0) not in (0, None):
         reading.problems[document.VERSION_KEY] = "configVersion is no whole number; it is ignored."
     override = "agents.defaults.dream.modelOverride"
     chosen = reading.values[override]
