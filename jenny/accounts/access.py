@@ -13,11 +13,12 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import kept
+from jenny.accounts import endpoints, kept
 from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Account, LoginSession, Workspace
 from jenny.agent.errors import AgentError
-from jenny.agent.provider import Endpoint, Preset
+from jenny.agent.preset import Endpoint, Preset
+from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
 
 _LONGEST_WAY_BACK = 2_000
@@ -43,7 +44,10 @@ def workspace(request: HttpRequest) -> Workspace:
 
 
 def made_workspace(person: Account) -> Workspace:
-    """The account's current workspace, with its folder. :raises WorkspaceError:"""
+    """The account's current workspace, with its folder.
+
+    :raises WorkspaceError: the folder was not made yet and cannot be made now.
+    """
     current = person.current_workspace
     if current is None or current.owner_id != person.pk or current.deleted_at is not None:
         current = person.workspaces(manager="objects").order_by("created_at").first()
@@ -58,14 +62,10 @@ def made_workspace(person: Account) -> Workspace:
 # --- Which model -----------------------------------------------------------------------------
 
 
-def environment():
+def environment() -> endpoints.Environment:
     """What the instance's environment says about a model."""
-    from jenny.accounts import endpoints
-
-    return endpoints.Environment(
-        key=settings.JENNY_API_KEY,
-        base_url=settings.JENNY_API_BASE_URL,
-        model=settings.JENNY_MODEL,
+    return endpoints.Environment.read(
+        settings.JENNY_API_KEY, settings.JENNY_API_BASE_URL, settings.JENNY_MODEL
     )
 
 
@@ -75,9 +75,6 @@ def model_for(row: Workspace, preset_name: str = "") -> tuple[Endpoint, Preset]:
 
     :raises AgentError: it cannot be asked; the sentence says why.
     """
-    from jenny.accounts import endpoints
-    from jenny.workspace.config import load
-
     try:
         return endpoints.resolve(load(row.root), preset_name, row.owner.keys(), environment())
     except ConnectionProblem as error:
@@ -90,9 +87,6 @@ def model_is_demo(request: HttpRequest) -> bool:
     if row is None or row.folder_made_at is None:
         return not environment().is_set
     origins = set(row.owner.api_keys.values_list("origin", flat=True))
-    from jenny.accounts import endpoints
-    from jenny.workspace.config import load
-
     try:
         return endpoints.choose(load(row.root), "", origins, environment()).is_demo
     except (ConnectionProblem, WorkspaceError):
@@ -103,7 +97,10 @@ def model_is_demo(request: HttpRequest) -> bool:
 
 
 def session_is_live(session_key: str) -> bool:
-    """Whether somebody is still logged in with that session; event streams ask at each heartbeat."""
+    """Whether somebody is still logged in with that session.
+
+    Event streams ask at each heartbeat.
+    """
     return (
         LoginSession.objects.filter(session_key=session_key, account__is_active=True).exists()
         and Session.objects.filter(session_key=session_key, expire_date__gt=timezone.now()).exists()

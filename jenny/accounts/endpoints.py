@@ -19,13 +19,13 @@ import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Self
 
 from jenny.accounts import model_names
 from jenny.accounts.addresses import ANTHROPIC, clean_base_url, origin
-from jenny.accounts.errors import KeyMissing, UnknownPreset
-from jenny.agent import demo
+from jenny.accounts.errors import BadAddress, KeyMissing, UnknownPreset
+from jenny.agent.preset import Endpoint, Preset
 from jenny.agent.pricing import Prices
-from jenny.agent.provider import Endpoint, Preset
 from jenny.workspace.config import Config, PresetConfig
 
 DEMO = "demo"
@@ -34,6 +34,9 @@ DEFAULT = "default"
 RESERVED = frozenset({DEMO, ENVIRONMENT, DEFAULT})
 # What a preset may be called: it is typed after /model.
 PRESET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+# What low, medium and high mean; the API takes no fewer than the least.
+_THINKING_TOKENS = {"low": 2_048, "medium": 8_192, "high": 24_576}
+_LEAST_THINKING_TOKENS = 1_024
 
 
 @dataclass(frozen=True)
@@ -43,10 +46,20 @@ class Environment:
     key: str = ""
     base_url: str = ANTHROPIC
     model: str = ""
+    # What is wrong with the variables, which then count for nothing.
+    problem: str = ""
 
     def __repr__(self) -> str:
         """Without the key."""
         return f"Environment({self.base_url!r}, {self.model!r})"
+
+    @classmethod
+    def read(cls, key: str, base_url: str, model: str) -> Self:
+        """Take the variables' values; an address that is none is told in ``problem``."""
+        try:
+            return cls(key, clean_base_url(base_url or ANTHROPIC), model)
+        except BadAddress as error:
+            return cls(problem=f"ANTHROPIC_BASE_URL cannot be used. {error.sentence}")
 
     @property
     def is_set(self) -> bool:
@@ -55,7 +68,7 @@ class Environment:
 
     @property
     def origin(self) -> str:
-        """Where its key may go. :raises BadAddress:"""
+        """Where its key may go."""
         return origin(self.base_url)
 
 
@@ -74,7 +87,7 @@ _DEMO = Choice(DEMO, Preset(name=DEMO, model="demo"), is_demo=True)
 def choose(config: Config, name: str, origins: Collection[str], env: Environment) -> Choice:
     """The model meant by *name* (empty: the default's); *origins*: those with a stored key.
 
-    :raises UnknownPreset: *name* is none of those that exist. BadAddress: its address is none.
+    :raises UnknownPreset: *name* is none of those that exist.
     """
     default = str(config.get("agents.defaults.model") or "").strip()
     wanted = "" if name == DEFAULT else name
@@ -102,12 +115,12 @@ def resolve(
     if choice.is_demo:
         base_url = demo_url()
         return Endpoint(base_url, is_demo=True), replace(choice.preset, base_url=base_url)
-    base_url = choice.preset.base_url
+    base_url = clean_base_url(choice.preset.base_url)
     place = origin(base_url)
     key = keys.get(place, "") or (env.key if place == env.origin else "")
     if not key and place == ANTHROPIC:
         raise KeyMissing(choice.name, place)
-    return Endpoint(base_url, key), choice.preset
+    return Endpoint(base_url, key), replace(choice.preset, base_url=base_url)
 
 
 def menu(config: Config, env: Environment) -> list[Choice]:
@@ -121,26 +134,36 @@ def menu(config: Config, env: Environment) -> list[Choice]:
 
 
 def _preset(config: Config, name: str, row: PresetConfig, env: Environment) -> Preset:
+    max_tokens = row.max_tokens or config.get("agents.defaults.maxTokens")
     return Preset(
         name=name,
         model=row.model or env.model or model_names.suggested(),
-        base_url=clean_base_url(row.base_url or env.base_url),
-        max_tokens=row.max_tokens or config.get("agents.defaults.maxTokens"),
+        base_url=row.base_url or env.base_url,
+        max_tokens=max_tokens,
         temperature=(
             config.get("agents.defaults.temperature")
             if row.temperature is None
             else row.temperature
         ),
-        thinking=row.thinking or "",
+        thinking=_thinking(row.thinking, max_tokens),
         prices=_prices(row),
     )
+
+
+def _thinking(setting: str, max_tokens: int) -> str:
+    """The setting as the client takes it: a word, or tokens, which are part of the reply's."""
+    budget = _THINKING_TOKENS.get(setting)
+    if budget is None:
+        return setting
+    room = max_tokens // 2
+    return str(min(budget, room)) if room >= _LEAST_THINKING_TOKENS else ""
 
 
 def _environment_preset(config: Config, model: str, env: Environment) -> Preset:
     return Preset(
         name=ENVIRONMENT,
         model=model or model_names.suggested(),
-        base_url=clean_base_url(env.base_url),
+        base_url=env.base_url,
         max_tokens=config.get("agents.defaults.maxTokens"),
         temperature=config.get("agents.defaults.temperature"),
     )
@@ -173,6 +196,8 @@ class _Demo:
 
 def demo_url() -> str:
     """The address of this process's demo model."""
+    from jenny.agent import demo
+
     with _Demo.lock:
         if _Demo.process != os.getpid():
             _Demo.url, _Demo.process = demo.serve().url, os.getpid()

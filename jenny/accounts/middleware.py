@@ -1,16 +1,21 @@
 """First run and login: what stands before every view."""
 
-import datetime
+import datetime as dt
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth import logout
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from django.utils import timezone
 
 from jenny.accounts import access, zones
 from jenny.accounts.models import Account, LoginSession
+from jenny.workspace.errors import WorkspaceError
+
+log = logging.getLogger(__name__)
 
 type GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -50,7 +55,7 @@ class LoginMiddleware:
         user = request.user
         if not user.is_authenticated:
             return self.get_response(request)
-        if not _is_listed(request):
+        if not _is_listed(request, user):
             logout(request)
             return self.get_response(request)
         with timezone.override(zones.zone(user.time_zone)):
@@ -66,22 +71,32 @@ class LoginMiddleware:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> HttpResponse | None:
-        """Send a stranger to the login. Runs after the CSRF check, so that a forged form stops there."""
+        """Send a stranger to the login. A forged form was stopped by the CSRF check before."""
         del args, kwargs
         if request.user.is_authenticated or not getattr(view, "login_required", True):
             return None
         return access.send_to_login(request)
 
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """A workspace whose files cannot be used is told in a sentence, not as a fault of ours."""
+        if not isinstance(error, WorkspaceError):
+            return None
+        log.warning("workspace.unusable", extra={"cause": type(error).__name__})
+        if access.is_script(request):
+            return JsonResponse({"sentence": error.sentence}, status=503)
+        context = {"sentence": error.sentence, "page": access.way_back(request)}
+        return render(request, "accounts/problem.html", context, status=503)
 
-def _is_listed(request: HttpRequest) -> bool:
+
+def _is_listed(request: HttpRequest, user: Account) -> bool:
     """Whether the session is on the account's list; notes the visit and renews it once a day."""
     row = LoginSession.objects.filter(
-        session_key=request.session.session_key or "", account_id=request.user.pk
+        session_key=request.session.session_key or "", account=user
     ).first()
     if row is None:
         return False
     row.note_visit(access.client_address(request))
-    today = timezone.now().astimezone(datetime.UTC).date().isoformat()
+    today = timezone.now().astimezone(dt.UTC).date().isoformat()
     if request.session.get("renewed") != today:
         request.session["renewed"] = today
     return True

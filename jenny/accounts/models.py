@@ -1,6 +1,6 @@
 """Accounts, the workspaces they own, their API keys and their sessions."""
 
-import datetime
+import datetime as dt
 import uuid
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +20,7 @@ from jenny.accounts.errors import AccountExists, OwnerExists, OwnerMissing
 from jenny.accounts.vault import Unreadable, Vault, mask
 from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.seed import seed
 
 
 class Accounts(UserManager["Account"]):
@@ -42,7 +43,10 @@ class Accounts(UserManager["Account"]):
             raise OwnerExists from error
 
     def make_account(self, username: str, password: str, zone: str) -> "Account":
-        """A further account. :raises OwnerMissing, AccountExists:"""
+        """A further account.
+
+        :raises OwnerMissing, AccountExists: none was made.
+        """
         if not self.exists():
             raise OwnerMissing
         try:
@@ -73,9 +77,9 @@ class Account(AbstractUser):
         "Workspace", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
-    objects: ClassVar[Accounts] = Accounts()  # type: ignore[assignment]
+    objects: ClassVar[Accounts] = Accounts()
 
-    class Meta(AbstractUser.Meta):  # type: ignore[name-defined,misc]
+    class Meta(AbstractUser.Meta):
         constraints = [
             # Two people may finish the first run at once; the database lets one through.
             models.UniqueConstraint(
@@ -147,7 +151,6 @@ class Workspace(models.Model):
         except OSError as error:
             message = f"The folder {self.root} cannot be made: {reason_of(error)}."
             raise WriteFailed(message) from error
-        from jenny.workspace.seed import seed
 
         seed(open_workspace(self.root, Actor("setup", account=self.owner_id)))
         self.folder_made_at = timezone.now()
@@ -249,7 +252,7 @@ class LoginSession(models.Model):
     def note_visit(self, address: str | None) -> None:
         """Move *last seen*, once a minute at most: a write for every request would be waste."""
         now = timezone.now()
-        if now - self.seen_at >= datetime.timedelta(minutes=1) or address != self.address:
+        if now - self.seen_at >= dt.timedelta(minutes=1) or address != self.address:
             LoginSession.objects.filter(pk=self.pk).update(seen_at=now, address=address)
 
     def end(self) -> bool:

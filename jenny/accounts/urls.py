@@ -7,6 +7,7 @@ from jenny.accounts import views
 # /
 urlpatterns = [
     path("setup/", views.setup, name="setup"),
+    path("setup/model/", views.setup_model, name="setup_model"),
     path("login/", views.login, name="login"),
     path("logout/", views.logout, name="logout"),
 ]

@@ -30,7 +30,10 @@ class Vault:
         return self._fernet(origin).encrypt(key.encode())
 
     def decrypt(self, ciphertext: bytes, origin: str) -> str:
-        """The key that was encrypted for *origin*. :raises Unreadable:"""
+        """The key that was encrypted for *origin*.
+
+        :raises Unreadable: it was encrypted otherwise.
+        """
         try:
             return self._fernet(origin).decrypt(ciphertext).decode()
         except InvalidToken as error:

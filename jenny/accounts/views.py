@@ -19,10 +19,16 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import access, kept, setup_token, zones
 from jenny.accounts.errors import OwnerExists
-from jenny.accounts.forms import LoginForm, SetupForm
+from jenny.accounts.forms import ConnectionForm, LoginForm, SetupForm
 from jenny.accounts.models import Account
+from jenny.workspace.config import load
+from jenny.workspace.errors import WorkspaceError
 
 _PROOF = "setup_proof"
+_WRONG = (
+    "This is not the setup token. The right one is in the link that Jenny printed when she was "
+    "started (docker compose logs web), and in the file setup_token in the data folder."
+)
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -32,7 +38,7 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @login_not_required
 @sensitive_post_parameters("password", "token")
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
     """Make the owner and the first workspace; 404 once there is an account."""
     if Account.objects.exists():
@@ -44,28 +50,22 @@ def setup(request: HttpRequest) -> HttpResponse:
         request.session[_PROOF] = setup_token.proof(token)
         return redirect("setup")
     is_proved = request.session.get(_PROOF) == setup_token.proof(token)
-    form = SetupForm(request.POST or None, token_is_proved=is_proved)
-    if not is_proved and given:
-        form = SetupForm({"token": given})
-        form.errors.clear()
-        form.add_error("token", _WRONG_TOKEN)
-        return render(request, "accounts/setup.html", {"form": form}, status=403)
-    if request.method == "GET":
-        return render(request, "accounts/setup.html", {"form": form})
-    valid = form.is_valid()
-    if not is_proved and not setup_token.matches(form.data.get("token", ""), token):
-        form.errors.pop("token", None)
-        form.add_error("token", _WRONG_TOKEN)
-        return render(request, "accounts/setup.html", {"form": form}, status=403)
-    if not valid:
-        return render(request, "accounts/setup.html", {"form": form}, status=422)
+    if request.method != "POST":
+        form = SetupForm(token_is_proved=is_proved, initial={"token": given})
+        return _setup_page(request, form, problem=_WRONG if given and not is_proved else "")
+    form = SetupForm(request.POST, token_is_proved=is_proved)
+    if not is_proved and not setup_token.matches(request.POST.get("token", ""), token):
+        return _setup_page(request, form, problem=_WRONG)
+    if not form.is_valid():
+        return _setup_page(request, form)
     return _make_owner(request, form.cleaned_data)
 
 
-_WRONG_TOKEN = (
-    "This is not the setup token. The right one is in the link that Jenny printed when she was "
-    "started (docker compose logs web), and in the file setup_token in the data folder."
-)
+def _setup_page(request: HttpRequest, form: SetupForm, *, problem: str = "") -> HttpResponse:
+    """The form; *problem* is what is wrong with the token."""
+    status = 200 if not form.is_bound else 422
+    context = {"form": form, "token_problem": problem}
+    return render(request, "accounts/setup.html", context, status=403 if problem else status)
 
 
 def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
@@ -77,7 +77,29 @@ def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
     request.session.pop(_PROOF, None)
     setup_token.forget(settings.JENNY_DATA)
     log_in(request, owner, backend=_BACKEND)
-    return redirect("chat")
+    return redirect("setup_model")
+
+
+@sensitive_post_parameters("apiKey")
+@require_http_methods(["GET", "HEAD", "POST"])
+def setup_model(request: HttpRequest) -> HttpResponse:
+    """Ask which model answers, right after the first run; the same can be done in Settings."""
+    person, root = access.account(request), access.workspace(request).root
+    form = ConnectionForm(
+        request.POST if request.method == "POST" else None,
+        taken=load(root).presets,
+        origins=person.keys(),
+        environment=access.environment(),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            form.save(person, root)
+        except WorkspaceError as error:
+            form.add_error(None, error.sentence)
+        else:
+            return redirect(settings.LOGIN_REDIRECT_URL)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "accounts/setup_model.html", {"form": form}, status=status)
 
 
 # --- Login, logout ---------------------------------------------------------------------------
@@ -86,13 +108,13 @@ def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
 @login_not_required
 @sensitive_post_parameters("password")
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest) -> HttpResponse:
     """Let somebody in and send them back to where they wanted to go."""
     goal = _goal(request)
     if request.user.is_authenticated:
         return redirect(goal)
-    if request.method == "GET":
+    if request.method != "POST":
         return _login_page(request, LoginForm(request=request), goal)
     form = LoginForm(request.POST, request=request)
     if not form.is_valid() or form.account is None:

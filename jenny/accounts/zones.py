@@ -1,6 +1,6 @@
 """Time zones by name."""
 
-import datetime
+import datetime as dt
 import functools
 import zoneinfo
 
@@ -18,16 +18,19 @@ def first_known(*candidates: str) -> str:
     return next((name for name in candidates if name in names()), "UTC")
 
 
-def zone(name: str) -> datetime.tzinfo:
+def zone(name: str) -> dt.tzinfo:
     """The zone of that name; UTC when there is none."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        return datetime.UTC
+        return dt.UTC
 
 
 def known(name: str) -> str:
-    """*name*, when it is a zone's. :raises UnknownZone:"""
+    """*name*, when it is a zone's.
+
+    :raises UnknownZone: it is none.
+    """
     if name not in names():
         raise UnknownZone(name)
     return name

@@ -63,10 +63,13 @@ def _check_database() -> None:
 
 
 def username_of(given: str) -> str:
-    """A name that an account may have, as it will be stored. :raises CommandError:"""
+    """A name that an account may have, as it will be stored.
+
+    :raises CommandError: no account may be called that.
+    """
     name = Account.normalize_username(given.strip())
     try:
-        Account._meta.get_field("username").clean(name, None)
+        Account(username=name).clean_fields(exclude=["password", "current_workspace"])
     except ValidationError as error:
         message = f"{given!r} cannot be a user name. {' '.join(error.messages)}"
         raise CommandError(message) from error

@@ -1,0 +1,96 @@
+"""One real, tiny call to a model, to see whether a connection works.
+
+It runs in a process of its own: the SDK costs a second and 60 MB, which the web server
+would keep for a button that is pressed once a month. ``python -m jenny.accounts.probe``
+takes endpoint and preset as JSON on standard input, so that the key is on no command line.
+"""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from jenny.agent.errors import AgentError, Cancelled
+from jenny.agent.limits import Limits
+from jenny.agent.messages import Message, Text
+from jenny.agent.preset import Endpoint, Preset
+from jenny.agent.provider import Provider
+from jenny.agent.watch import Watch
+
+QUESTION = "Answer with the one word: hello."
+MAX_TOKENS = 64
+SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How the call went, in words."""
+
+    ok: bool
+    sentence: str
+
+
+def ask(endpoint: Endpoint, preset: Preset) -> Answer:
+    """Ask the model in this process."""
+    limits = Limits(max_output_tokens=MAX_TOKENS, seconds=SECONDS, first_byte_seconds=SECONDS)
+    started = time.monotonic()
+    with Watch() as watch:
+        watch.limit(SECONDS)
+        try:
+            for _event in Provider(endpoint, preset).stream(
+                system=[],
+                messages=[Message("user", (Text(QUESTION),))],
+                tools=[],
+                watch=watch,
+                limits=limits,
+            ):
+                pass
+        except AgentError as error:
+            return Answer(ok=False, sentence=error.sentence)
+        except Cancelled:
+            return Answer(ok=False, sentence=_silence(preset))
+    seconds = time.monotonic() - started
+    return Answer(ok=True, sentence=f"{preset.model} answered in {seconds:.1f} seconds.")
+
+
+def ask_apart(endpoint: Endpoint, preset: Preset) -> Answer:
+    """Ask the model in a process of its own, whatever may go wrong there."""
+    plain = {
+        "endpoint": {"base_url": endpoint.base_url, "key": endpoint.key},
+        "preset": {"name": preset.name, "model": preset.model, "temperature": preset.temperature},
+    }
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module, nothing of it from a form
+            [sys.executable, "-m", __name__],
+            input=json.dumps(plain),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS + 15,
+            cwd=Path(__file__).parents[2],
+            check=True,
+        )
+        said = json.loads(done.stdout)
+        return Answer(ok=bool(said["ok"]), sentence=str(said["sentence"]))
+    except subprocess.TimeoutExpired:
+        return Answer(ok=False, sentence=_silence(preset))
+    except (subprocess.CalledProcessError, OSError, ValueError, KeyError):
+        return Answer(ok=False, sentence="The test itself did not run. Try again.")
+
+
+def _silence(preset: Preset) -> str:
+    return f"{preset.model} did not answer within {SECONDS:.0f} seconds."
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    given = json.load(sys.stdin)
+    with contextlib.redirect_stdout(sys.stderr):
+        answer = ask(Endpoint(**given["endpoint"]), Preset(**given["preset"]))
+    sys.stdout.write(json.dumps(asdict(answer)))
+
+
+if __name__ == "__main__":
+    main()

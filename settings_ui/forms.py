@@ -1,0 +1,75 @@
+"""Forms of the settings pages."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import authenticate, password_validation
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from jenny.accounts import zones
+from jenny.accounts.forms import ModelForm
+from jenny.accounts.models import Account
+from jenny.workspace.config import PresetConfig
+
+
+class PasswordForm(forms.Form):
+    """The password in use, and a new one."""
+
+    old_password = forms.CharField(
+        label="Password now",
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    new_password = forms.CharField(
+        label="New password",
+        strip=False,
+        max_length=1000,
+        help_text="At least 10 characters. All other sessions are ended.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def __init__(self, *args: Any, request: HttpRequest, person: Account, **kwargs: Any) -> None:
+        """*person* is who changes their password by *request*."""
+        super().__init__(*args, **kwargs)
+        self.request, self.person = request, person
+
+    def clean_old_password(self) -> str:
+        """The right one. Tried like a login, so that guessing here is throttled there as well."""
+        given: str = self.cleaned_data["old_password"]
+        found = authenticate(self.request, username=self.person.username, password=given)
+        if found != self.person:
+            raise ValidationError("This is not your password.")
+        return given
+
+    def clean_new_password(self) -> str:
+        """A good one."""
+        given: str = self.cleaned_data["new_password"]
+        password_validation.validate_password(given, self.person)
+        return given
+
+
+class TimeZoneForm(forms.Form):
+    """The zone of all dates; named as in config.json."""
+
+    timezone = forms.ChoiceField(
+        label="Time zone",
+        choices=lambda: [(name, name.replace("_", " ")) for name in sorted(zones.names())],
+        help_text="All dates and times are shown and told to the model in this zone.",
+    )
+
+
+class PresetForm(ModelForm):
+    """A preset that exists: its model, address, key and longest reply."""
+
+    def __init__(self, *args: Any, row: PresetConfig, **kwargs: Any) -> None:
+        """*row*: the preset as it is on disk."""
+        super().__init__(*args, **kwargs)
+        self.initial = {"model": row.model, "baseUrl": row.base_url, "maxTokens": row.max_tokens}
+        self.fields["baseUrl"].help_text = "Empty: the environment's address, or Anthropic's."
+        self.fields[
+            "apiKey"
+        ].help_text = (
+            "Empty: the stored key stays. A key is sent only to the address it was entered for."
+        )

@@ -1,0 +1,1 @@
+"""Settings pages, one module each."""

@@ -1,0 +1,126 @@
+"""Settings → Account: password, time zone, sessions."""
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_POST, require_safe
+
+from jenny.accounts import access
+from jenny.accounts.models import Account, LoginSession, Workspace
+from jenny.workspace import config
+from jenny.workspace.errors import WorkspaceError
+from settings_ui.forms import PasswordForm, TimeZoneForm
+
+_PAGE = "settings_account"
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """Show it all."""
+    return _page(request, access.account(request))
+
+
+@sensitive_post_parameters("old_password", "new_password")
+@require_POST
+def password(request: HttpRequest) -> HttpResponse:
+    """Change the password; every other session ends."""
+    person = access.account(request)
+    form = PasswordForm(request.POST, request=request, person=person)
+    if not form.is_valid():
+        return _page(request, person, password_form=form)
+    person.set_password(form.cleaned_data["new_password"])
+    person.save(update_fields=["password"])
+    old_key = request.session.session_key or ""
+    update_session_auth_hash(request, person)
+    new_key = request.session.session_key or ""
+    LoginSession.objects.filter(session_key=old_key).update(session_key=new_key)
+    ended = person.end_sessions(keep=new_key)
+    messages.success(request, f"Your password is changed. {_ended(ended)}")
+    return redirect(_PAGE)
+
+
+@require_POST
+def time_zone(request: HttpRequest) -> HttpResponse:
+    """Change the zone of the account, and of its workspaces where one is set."""
+    person = access.account(request)
+    form = TimeZoneForm(request.POST)
+    if not form.is_valid():
+        return _page(request, person, zone_form=form)
+    zone = form.cleaned_data["timezone"]
+    try:
+        for row in person.workspaces(manager="objects").exclude(folder_made_at=None):
+            _set_zone(row, zone)
+    except WorkspaceError as error:
+        form.add_error("timezone", error.sentence)
+        return _page(request, person, zone_form=form)
+    was = person.time_zone
+    Account.objects.filter(pk=person.pk).update(time_zone=zone)
+    said = f"The time zone is {zone} now." if zone != was else f"The time zone was {zone} already."
+    messages.success(request, said)
+    return redirect(_PAGE)
+
+
+@require_POST
+def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
+    """End one of the account's sessions; it is a stranger's from its next request on."""
+    person = access.account(request)
+    row = person.login_sessions.filter(pk=session_id).first()
+    if row is None:
+        raise Http404
+    is_own = row.session_key == request.session.session_key
+    row.end()
+    if is_own:
+        return redirect("login")
+    messages.success(request, f"The session on {row.device} is ended.")
+    return redirect(_PAGE)
+
+
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    """End all sessions but this one."""
+    person = access.account(request)
+    ended = person.end_sessions(keep=request.session.session_key or "")
+    messages.success(request, _ended(ended))
+    return redirect(_PAGE)
+
+
+def _page(
+    request: HttpRequest,
+    person: Account,
+    *,
+    password_form: PasswordForm | None = None,
+    zone_form: TimeZoneForm | None = None,
+) -> HttpResponse:
+    own = request.session.session_key
+    context = {
+        "password_form": password_form or PasswordForm(request=request, person=person),
+        "zone_form": zone_form or TimeZoneForm(initial={"timezone": person.time_zone}),
+        "sessions": [
+            {"row": row, "is_own": row.session_key == own}
+            for row in person.login_sessions.order_by("-seen_at")
+        ],
+    }
+    is_wrong = password_form is not None or zone_form is not None
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_wrong else HTTPStatus.OK
+    return render(request, "settings/account.html", context, status=status)
+
+
+def _set_zone(row: Workspace, zone: str) -> None:
+    """Where the workspace names a zone of its own, let it name this one: one setting, one zone."""
+    if not config.load(row.root).get("agents.defaults.timezone"):
+        return
+
+    def mutate(data: config.Raw) -> None:
+        data["agents"]["defaults"]["timezone"] = zone
+
+    config.change(row.root, mutate)
+
+
+def _ended(count: int) -> str:
+    if count == 0:
+        return "There was no other session."
+    return "One other session is ended." if count == 1 else f"{count} other sessions are ended."
