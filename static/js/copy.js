@@ -3,24 +3,20 @@
 const SHOWN_MS = 1600;
 const announce = document.getElementById("announce");
 
+/** Put both forms on the clipboard. By the copy event: it also works over plain http, and what
+    it is given is not parsed in this page, where the security policy would object. */
 async function write(plain, html) {
-  if (navigator.clipboard?.write && html) {
-    const item = new ClipboardItem({
-      "text/plain": new Blob([plain], { type: "text/plain" }),
-      "text/html": new Blob([html], { type: "text/html" }),
-    });
-    return navigator.clipboard.write([item]);
-  }
-  if (navigator.clipboard) return navigator.clipboard.writeText(plain);
-  // Plain http on another host than this one has no clipboard; a selection does it there.
-  const area = document.createElement("textarea");
-  area.value = plain;
-  area.className = "sr-only";
-  document.body.append(area);
-  area.select();
-  const copied = document.execCommand("copy");
-  area.remove();
-  if (!copied) throw new Error("refused");
+  let taken = false;
+  const fill = (event) => {
+    event.preventDefault();
+    event.clipboardData.setData("text/plain", plain);
+    if (html) event.clipboardData.setData("text/html", html);
+    taken = true;
+  };
+  document.addEventListener("copy", fill, { once: true });
+  document.execCommand("copy");
+  document.removeEventListener("copy", fill);
+  if (!taken) await navigator.clipboard.writeText(plain);
 }
 
 function contents(button) {
