@@ -29,6 +29,7 @@ from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import Actor
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,14 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     try:
         config = workspace_config.load(row.root)
         endpoint, preset = model_for(row, conversation.preset)
-        toolbox = toolbox_for(conversation.kind, row.root, run=f"turn:{turn.pk}", watch=watch)
+        limits = limits_of(config)
+        toolbox = toolbox_for(
+            conversation.kind,
+            row.root,
+            Actor("chat", account=row.owner_id, run=f"turn:{turn.pk}"),
+            watch,
+            max_result_chars=limits.max_result_chars,
+        )
     except (WorkspaceError, AgentError) as error:
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
     turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
@@ -144,7 +152,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
         listener=recorder,
         inbox=inbox,
         watch=watch,
-        limits=limits_of(config),
+        limits=limits,
     )
 
 

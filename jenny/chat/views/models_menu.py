@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from jenny.accounts import endpoints
+from jenny.accounts.access import environment
+from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Workspace
 from jenny.chat.models import Conversation
 from jenny.workspace import config as workspace_config
@@ -9,7 +12,7 @@ from jenny.workspace import config as workspace_config
 
 @dataclass(frozen=True)
 class Choice:
-    """A preset of the workspace, by name."""
+    """A model that can be chosen by name, as the menu shows it."""
 
     name: str
     label: str
@@ -17,10 +20,21 @@ class Choice:
 
 
 def presets_of(workspace: Workspace, chat: Conversation | None) -> list[Choice]:
-    """The workspace's presets, the one in force marked."""
+    """Every model that can be chosen, the one in force for *chat* marked."""
     config = workspace_config.load(workspace.root)
-    chosen = (chat.preset if chat else "") or str(config.get("agents.defaults.model") or "")
+    env = environment()
+    origins = set(workspace.owner.api_keys.values_list("origin", flat=True))
+    try:
+        current = endpoints.choose(config, chat.preset if chat else "", origins, env).name
+    except ConnectionProblem:
+        # The preset was taken away; the next turn says so.
+        current = ""
     return [
-        Choice(name, f"{name} ({preset.model})" if preset.model != name else name, name == chosen)
-        for name, preset in config.presets.items()
+        Choice(row.name, _label(row), row.name == current) for row in endpoints.menu(config, env)
     ]
+
+
+def _label(choice: endpoints.Choice) -> str:
+    if choice.is_demo:
+        return "demo model (rules, no language model)"
+    return choice.name if choice.name == choice.preset.model else f"{choice.name} · {choice.preset.model}"
