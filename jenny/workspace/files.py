@@ -9,7 +9,7 @@ from typing import Final, cast
 
 from jenny.workspace import content, journal, listing, names, paths
 from jenny.workspace.content import FileVersion, version_of
-from jenny.workspace.errors import FileMissing, PathRefused
+from jenny.workspace.errors import FileMissing, PathRefused, WriteRefused
 from jenny.workspace.listing import Entry
 from jenny.workspace.paths import Place
 from jenny.workspace.rules import Actor, Change, WriteRule, apply_rules, register_rule
@@ -190,6 +190,12 @@ class Workspace:
         """The path behind the gate, for writing."""
         place = self._locate(path)
         paths.check_writable(place)
+        if names.is_settings(place.relative):
+            message = (
+                f"{names.shown(place.relative)} is changed in Settings, which checks each value. "
+                "Nothing was written."
+            )
+            raise WriteRefused(message, "settings")
         content.check_size(place, new)
         return place
 

@@ -49,6 +49,11 @@ def is_git(name: str) -> bool:
     return disguised(name) in (".git", "git~1")
 
 
+def is_settings(path: str) -> bool:
+    """Whether the path is the workspace's ``config.json`` or its backup, in any disguise."""
+    return re.fullmatch(r"config\.json(\.bak)?", disguised(path)) is not None
+
+
 def shown(path: str) -> str:
     """The path as it may stand in a sentence: short, with nothing invisible in it."""
     safe = "".join(

@@ -1,0 +1,95 @@
+"""The rule for files that not everybody may write (02 §2), whatever tool or page asks.
+
+* The pipeline's own books (history, cursors, what was forgotten and pinned) are written by the
+  pipeline alone; people see them in the pages that are about them.
+* The archive is not written by the assistant or by Dream either.
+* What reaches every prompt (AGENTS.md, the guide, always-on skills) is changed by the assistant
+  only with the person's consent.
+
+Paths arrive resolved, links followed; spellings that some disk would hold to be the same count as
+the same. Who is not known here may write none of these files.
+"""
+
+import re
+
+import yaml
+
+from jenny.workspace import names
+from jenny.workspace.errors import WriteRefused
+from jenny.workspace.files import Change
+from memory import files
+
+KEEPERS = frozenset({"pipeline", "restore"})
+PEOPLE = KEEPERS | {"browser", "command", "setup"}
+
+HISTORY = "memory/history.jsonl"
+ARCHIVE = "memory/archive"
+_HIDDEN = "memory/."
+_ALWAYS = re.compile(r"""^[ \t?"'{,]*always["']?[ \t]*:(.*)$""", re.MULTILINE | re.IGNORECASE)
+_HEADER_CHARS = 20_000
+_NO = frozenset({"", "false", "no", "off", "0", "null", "none", "~", "n"})
+
+
+def guard(change: Change) -> None:
+    """Refuse the change of a protected file. A write rule (``jenny.workspace.rules``).
+
+    Raises:
+        WriteRefused: with rule ``spelling``, ``protected`` or ``consent``.
+    """
+    plain = "/".join(names.disguised(part) for part in change.path.split("/"))
+    kind = change.actor.kind
+    _refuse_spelling(change.path)
+    if (plain == HISTORY or plain.startswith(_HIDDEN)) and kind not in KEEPERS:
+        _refuse(change.path, "is kept by the memory pipeline, which alone writes it", "protected")
+    if f"{plain}/".startswith(f"{ARCHIVE}/") and kind not in PEOPLE:
+        _refuse(change.path, "belongs to the archive, which is only added to", "protected")
+    if change.path in (files.INSTRUCTIONS, files.GUIDE) and kind not in PEOPLE:
+        _refuse(change.path, "changes how Jenny works", "consent")
+    if kind in PEOPLE | {"dream"} or files.skill_of(change.path) is None:
+        return
+    if asks_for_every_prompt(change.old) or asks_for_every_prompt(change.new):
+        _refuse(change.path, "is a skill that is read in every conversation", "consent")
+
+
+def asks_for_every_prompt(skill: bytes | None) -> bool:
+    """Whether a ``SKILL.md`` says ``always: true``, or may be read as saying so."""
+    text = (skill or b"").decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    if not text.startswith("---"):
+        return False
+    header = re.split(r"^(?:---|\.\.\.)\s*$", text[3:], maxsplit=1, flags=re.MULTILINE)[0]
+    said = _ALWAYS.findall(header)
+    if any(value.split("#")[0].strip(" \t\"',}\r").casefold() not in _NO for value in said):
+        return True
+    try:
+        parsed = yaml.safe_load(header[:_HEADER_CHARS])
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return "always" in header.casefold()
+    if not isinstance(parsed, dict):
+        return "always" in header.casefold()
+    return any(
+        names.disguised(str(key)) == "always" and str(value).strip().casefold() not in _NO
+        for key, value in parsed.items()
+    )
+
+
+def _refuse_spelling(path: str) -> None:
+    """Refuse a second file that would pass for one of the product's own."""
+    right = files.canonical(path)
+    if (skill := files.skill_of(path)) is not None:
+        right = f"{files.SKILLS}/{skill}/{files.SKILL_FILE}"
+    if path != right:
+        message = f"{names.shown(path)} was not written: the file is {names.shown(right)}."
+        raise WriteRefused(message, "spelling")
+
+
+_CURES = {
+    "protected": "Reading and searching it is allowed.",
+    "consent": (
+        "That takes the user's consent: tell them the change you would make, and let them make it."
+    ),
+}
+
+
+def _refuse(path: str, why: str, rule: str) -> None:
+    message = f"{names.shown(path)} {why}. Nothing was written. {_CURES[rule]}"
+    raise WriteRefused(message, rule)
