@@ -15,6 +15,7 @@ urlpatterns = [
     path("health/ready", views.ready, name="health_ready"),
     path("manifest.webmanifest", views.manifest, name="manifest"),
     path("offline/", views.offline, name="offline"),
+    path("offline/worker.js", views.worker, name="worker"),
 ]
 
 handler400 = "jenny.views.bad_request"

@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_safe
@@ -158,3 +159,12 @@ def manifest(_request: HttpRequest) -> HttpResponseBase:
 def offline(request: HttpRequest) -> HttpResponse:
     """What the installed app shows without a connection."""
     return render(request, "offline.html")
+
+
+@login_not_required
+@require_GET
+def worker(_request: HttpRequest) -> HttpResponse:
+    """The service worker, which shows the offline page. It is for all pages, though it lies below."""
+    script = render_to_string("worker.js")
+    headers = {"Service-Worker-Allowed": "/", "Cache-Control": "no-cache"}
+    return HttpResponse(script, content_type="text/javascript", headers=headers)

@@ -51,3 +51,6 @@ document.addEventListener("submit", (event) => {
     if (key.startsWith("jenny.draft.")) localStorage.removeItem(key);
   }
 });
+
+// Shows the offline page when Jenny cannot be reached; it keeps no other page.
+if (isSecureContext) navigator.serviceWorker?.register("/offline/worker.js", { scope: "/" }).catch(() => {});
