@@ -40,11 +40,11 @@ for _name in ("anthropic", "httpx2", "httpcore2"):
 _http = httpx2.Client(transport=Transport(), trust_env=False, follow_redirects=False, timeout=None)
 
 
-class Broken(Exception):  # noqa: N818 - a signal to the provider, which names the fault
+class Broken(Exception):
     """The connection failed; ``Call.fault`` says how."""
 
 
-class Refused(Exception):  # noqa: N818 - a signal to the provider, which names the fault
+class Refused(Exception):
     """The server answered with a status that is no success."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
@@ -80,7 +80,7 @@ class Call:
             counted = self._messages.count_tokens(**body, extra_headers=self._headers)
         # The SDK checks no types, and some servers answer anything with 200.
         if not isinstance(getattr(counted, "input_tokens", None), int):
-            raise ValueError  # noqa: TRY004 - of an answer, not of an argument
+            raise ValueError
         return counted.input_tokens
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -167,5 +167,5 @@ def _parsed(data: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError from error
     if not isinstance(value, dict):
-        raise ValueError  # noqa: TRY004 - of an answer, not of an argument
+        raise ValueError
     return value

@@ -38,7 +38,7 @@ class AgentError(Exception):
         self.can_retry = can_retry
 
 
-class ToolProblem(Exception):  # noqa: N818 - the loop goes on; only the call came to nothing
+class ToolProblem(Exception):
     """Something the model should know: why its call did nothing, and what to do instead."""
 
     def __init__(self, sentence: str) -> None:
@@ -46,7 +46,7 @@ class ToolProblem(Exception):  # noqa: N818 - the loop goes on; only the call ca
         self.sentence = sentence
 
 
-class Cancelled(Exception):  # noqa: N818 - it is no error: somebody asked for it
+class Cancelled(Exception):
     """The run was told to end, or its time is over."""
 
     def __init__(self, reason: CancelReason) -> None:
@@ -115,7 +115,7 @@ _WORTH_SAYING_SECONDS = 90.0
 KEPT = "Your message and what was written so far are kept."
 
 
-class ProviderFault(AgentError):  # noqa: N818 - the word of the spec and of the pages
+class ProviderFault(AgentError):
     """A fault of the provider, of the way to it, or of what was asked of it.
 
     *what* says only what happened (shown while it is tried again), *sentence* also what was

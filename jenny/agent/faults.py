@@ -79,15 +79,15 @@ class Refusal:
         if _BILLING.search(self.message) and self.status in {0, 400, 403}:
             return "billing"
         if self.status in _ANYBODYS and not self.type and not self.message:
-            return "key_refused" if self.status == 401 else "not_the_api"  # noqa: PLR2004
+            return "key_refused" if self.status == 401 else "not_the_api"
         return self._by_table()
 
     def _by_table(self) -> str:
         if self.status in _STATUSES:
             return _STATUSES[self.status]
-        if self.status >= 500:  # noqa: PLR2004
+        if self.status >= 500:
             return "server_error"
-        if self.status >= 400:  # noqa: PLR2004
+        if self.status >= 400:
             return "bad_request"
         return "redirected" if self.status else _TYPES.get(self.type, "server_error")
 

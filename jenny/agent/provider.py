@@ -199,7 +199,7 @@ def _sdk() -> ModuleType:
     """The module that uses the SDK. Its import takes more than a second and 60 MB, which the
     web process and every command would pay for nothing.
     """
-    from jenny.agent import client  # noqa: PLC0415 - see above
+    from jenny.agent import client
 
     return client
 

@@ -175,19 +175,19 @@ def _no_constant(name: str) -> None:
 def _mapping(data: dict[str, Any], name: str) -> dict[str, Any]:
     value = data.get(name)
     if not isinstance(value, dict):
-        raise ValueError(name)  # noqa: TRY004 - of data, not of a call's arguments
+        raise ValueError(name)
     return value
 
 
 def _string(data: dict[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise ValueError(name)  # noqa: TRY004 - of data, not of a call's arguments
+        raise ValueError(name)
     return value
 
 
 def _index(data: dict[str, Any]) -> int:
     value = data.get("index", 0)
     if not isinstance(value, int):
-        raise ValueError(value)  # noqa: TRY004 - of data, not of a call's arguments
+        raise ValueError(value)
     return value

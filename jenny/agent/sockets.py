@@ -31,7 +31,7 @@ class Stream(httpcore2.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         view = memoryview(buffer)
         while view:
-            view = view[self._attempt(lambda: self._sock.send(view), "write") :]  # noqa: B023
+            view = view[self._attempt(lambda: self._sock.send(view), "write") :]
 
     @override
     def close(self) -> None:

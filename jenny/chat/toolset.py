@@ -1,27 +1,53 @@
-"""The tools of a conversation's turn, as its kind of run has them."""
+"""The tools of a run, by its kind (``jenny.agent.runs``)."""
 
 from pathlib import Path
 
 from jenny.agent import sandbox
 from jenny.agent.file_tools import FILE_TOOLS
 from jenny.agent.runs import RUN_KINDS
-from jenny.agent.sandbox import PYTHON_EXEC
 from jenny.agent.search_tools import SEARCH_TOOLS
-from jenny.agent.tools import Stop, Toolbox, ToolContext
+from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext
+from jenny.chat.prompt import zone_of
+from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
+from memory import skills
 
-TOOLS = {**FILE_TOOLS, **SEARCH_TOOLS, PYTHON_EXEC.name: PYTHON_EXEC}
+# The one table of tools: what a name in a run kind's row stands for.
+TOOLS: dict[str, Tool] = {
+    **FILE_TOOLS,
+    **SEARCH_TOOLS,
+    sandbox.PYTHON_EXEC.name: sandbox.PYTHON_EXEC,
+}
 
 
 def toolbox_for(
-    kind: str, root: Path, actor: Actor, watch: Stop, *, max_result_chars: int
+    kind: str,
+    root: Path,
+    *,
+    run: str,
+    watch: Stop | None = None,
+    account: int | None = None,
+    zone: str = "",
 ) -> Toolbox:
-    """The tools that a run of *kind* has, in the order of the table of run kinds.
+    """The tools of one run in the workspace at *root*; what this machine cannot give is left out.
 
-    Where no sandbox can be had, ``python_exec`` is left out.
+    *run* names it for the log of writes, such as ``turn:12``; *zone* is the person's (an IANA
+    name), unless the workspace has its own.
+
+    Raises:
+        WorkspaceError: the workspace cannot be opened.
     """
+    settings = config.load(root)
+    workspace = open_workspace(root, Actor("chat", account=account, run=run))
+    wanted = settings.get("agents.defaults.timezone") or zone
+    context = ToolContext(
+        workspace,
+        watch=watch,
+        max_result_chars=settings.get("agents.defaults.maxToolResultChars"),
+        zone=str(zone_of(wanted)),
+        shipped=skills.shipped_files(),
+    )
     names = RUN_KINDS[kind].tools
-    off = {PYTHON_EXEC.name} if PYTHON_EXEC.name in names and sandbox.unavailable() else set()
-    context = ToolContext(open_workspace(root, actor), watch)
-    tools = [TOOLS[name] for name in names if name not in off]
-    return Toolbox(tools, context, max_result_chars=max_result_chars)
+    if sandbox.PYTHON_EXEC.name in names and sandbox.unavailable():
+        names = tuple(name for name in names if name != sandbox.PYTHON_EXEC.name)
+    return Toolbox([TOOLS[name] for name in names], context)

@@ -12,7 +12,7 @@ _SAID_CHARS = 8000
 _CONTEXT_CHARS = 2000
 
 
-class BadRequest(ValueError):  # noqa: N818 - the HTTP status's own name
+class BadRequest(ValueError):
     """The request breaks the API's rules; the message says which one."""
 
 

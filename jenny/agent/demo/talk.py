@@ -190,7 +190,7 @@ def remember(_: Asked) -> Iterator[Piece]:
 def anything(asked: Asked) -> Iterator[Piece]:
     """What is said when no rule fits."""
     said = " ".join(asked.said.split())
-    heard = f"You wrote: “{said[:120]}{'…' if len(said) > 120 else ''}”" if said else ""  # noqa: PLR2004
+    heard = f"You wrote: “{said[:120]}{'…' if len(said) > 120 else ''}”" if said else ""
     yield Say(f"{heard}\n\nI have no rule for that. {_LABEL}\n\n{_CAN}".strip())
 
 

@@ -1,0 +1,98 @@
+"""The ``## Wikis`` block: one line a folder below ``wikis/``, as it is on disk now.
+
+It names the wikis and their scopes; what is in them is read when a question touches it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jenny.agent.prompt import Block, one_line
+from jenny.markdown import front_matter
+from jenny.workspace.stamped import Reading, StampedFolder
+
+NO_SCOPE = "(no scope set)"
+
+_ABOUT = (
+    "## Wikis\n\n"
+    "Folders of pages on one subject each, kept by the person: name, scope, path of the index. "
+    "Open a wiki's index before you answer on its subject. When asked whether something is "
+    "recorded, grep wikis/."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiki:
+    """A folder below ``wikis/``. *scope* is one line, empty when none is set."""
+
+    name: str
+    scope: str
+    problem: str = ""
+
+    @property
+    def index(self) -> str:
+        """The path of its first page."""
+        return f"wikis/{self.name}/wiki/index.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Wikis:
+    """All wikis of a workspace, and what they give to a prompt."""
+
+    all: tuple[Wiki, ...]
+    block: Block
+
+
+def listing(root: Path) -> tuple[Wiki, ...]:
+    """The wikis of the workspace at *root*, by name."""
+    return _WIKIS.read(root).all
+
+
+def block(root: Path) -> Block:
+    """The ``## Wikis`` block; its text is empty when there are none."""
+    return _WIKIS.read(root).block
+
+
+def parse(name: str, text: str) -> Wiki:
+    """The wiki in a folder of that name whose AGENTS.md says *text*."""
+    header = front_matter.read(text)
+    if header.problem:
+        return Wiki(name, "", f"wikis/{name}/AGENTS.md: {header.problem}.")
+    summary = header.values.get("summary")
+    if summary is None or isinstance(summary, list | dict):
+        return Wiki(name, "")
+    scope = one_line(str(summary))
+    # A scaffold's placeholder is no scope.
+    return Wiki(name, "" if scope.startswith("<") and scope.endswith(">") else scope)
+
+
+def _read(name: str, reading: Reading) -> Wiki:
+    if reading.problem:
+        return Wiki(name, "", reading.problem)
+    return parse(name, reading.text)
+
+
+def _gather(wikis: Sequence[Wiki]) -> Wikis:
+    # A name that cannot stand in a line as it is would give a path that leads nowhere.
+    fit = [wiki for wiki in wikis if one_line(wiki.name) == wiki.name]
+    problems = [wiki.problem for wiki in wikis if wiki.problem]
+    if len(fit) < len(wikis):
+        problems.append(
+            "A folder in wikis/ has a name with invisible characters and is not listed. Rename it."
+        )
+    if not fit:
+        return Wikis(tuple(wikis), Block("wikis", ""))
+    rows = [f"- {wiki.name}: {wiki.scope or NO_SCOPE} — {wiki.index}" for wiki in fit]
+    text = "\n".join([_ABOUT, "", *rows])
+    return Wikis(
+        tuple(wikis),
+        Block("wikis", text, heading="# Memory", source="wikis/", problem=_shortened(problems)),
+    )
+
+
+def _shortened(problems: Sequence[str]) -> str:
+    more = f" {len(problems) - 1} more like this." if len(problems) > 1 else ""
+    return f"{problems[0]}{more}" if problems else ""
+
+
+_WIKIS: StampedFolder[Wiki, Wikis] = StampedFolder("wikis", "AGENTS.md", _read, _gather)
