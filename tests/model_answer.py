@@ -58,11 +58,11 @@ class Request:
         return [b for b in self.json["messages"][-1]["content"] if b["type"] == "tool_result"]
 
 
-class Over(Exception):  # noqa: N818 - the script is over
+class Over(Exception):
     """Ends a script early."""
 
 
-class Left(Exception):  # noqa: N818 - the client is gone
+class Left(Exception):
     """The client let go of the connection."""
 
 

@@ -191,7 +191,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.server.model.requests.append(Request("GET", self.path, headers, b""))
         self.send_error(404)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+    def log_message(self, *args: Any) -> None:
         """Keep the tests' output clean."""
 
     def _count(self, answer: Answer) -> None:

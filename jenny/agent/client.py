@@ -15,7 +15,7 @@ import anthropic
 import httpcore2
 import httpx2
 
-from jenny.agent.errors import Cancelled
+from jenny.agent.errors import Cancelled, Malformed
 from jenny.agent.exchange import Exchange
 from jenny.agent.limits import Limits
 from jenny.agent.transport import Transport
@@ -75,16 +75,16 @@ class Call:
             self._response = stream.response
 
     def count(self, body: dict[str, Any]) -> int:
-        """Let the provider count a request's tokens. Raises ``Refused`` and ``ValueError``."""
+        """Let the provider count a request's tokens. Raises ``Refused`` and ``Malformed``."""
         with self._answered():
             counted = self._messages.count_tokens(**body, extra_headers=self._headers)
         # The SDK checks no types, and some servers answer anything with 200.
         if not isinstance(getattr(counted, "input_tokens", None), int):
-            raise ValueError
+            raise Malformed
         return counted.input_tokens
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The reply's events as they come. Raises ``ValueError`` for what cannot be read.
+        """The reply's events as they come. Raises ``Malformed`` for what cannot be read.
 
         These are the raw events of ``create(stream=True)``: ``messages.stream()`` parses a
         call's arguments anew at every delta, and builds a model of each event and a snapshot of
@@ -96,6 +96,8 @@ class Call:
             for event in anthropic.Stream.raw_events(self._response):
                 if event.data and event.event != "ping":
                     yield _parsed(event.data)
+        except UnicodeDecodeError as error:
+            raise Malformed from error
         except _CONNECTION_ERRORS as error:
             raise Broken from error
 
@@ -104,7 +106,7 @@ class Call:
         a server that keeps it open has its connection closed instead.
         """
         self._exchange.enter("closing")
-        with contextlib.suppress(Broken, ValueError):
+        with contextlib.suppress(Broken, Malformed):
             for _ in self.events():
                 pass
 
@@ -164,8 +166,8 @@ def _client(base_url: str) -> anthropic.Anthropic:
 def _parsed(data: str) -> dict[str, Any]:
     try:
         value = json.loads(data)
-    except RecursionError as error:
-        raise ValueError from error
+    except (ValueError, RecursionError) as error:
+        raise Malformed from error
     if not isinstance(value, dict):
-        raise ValueError
+        raise Malformed
     return value

@@ -3,6 +3,7 @@
     AgentError                 the person: a sentence, and whether trying again helps
     └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
+    Malformed                  nobody: the provider makes a fault of it
     Cancelled                  nobody: stop, and say nothing more (ENDINGS has the sentences)
 
 What goes wrong inside a tool is for the model and never an exception out of the loop: a
@@ -44,6 +45,10 @@ class ToolProblem(Exception):
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
         self.sentence = sentence
+
+
+class Malformed(Exception):
+    """What came from a server is not what the Messages API sends."""
 
 
 class Cancelled(Exception):

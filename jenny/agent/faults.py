@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 _CONTEXT = re.compile(
@@ -79,15 +80,15 @@ class Refusal:
         if _BILLING.search(self.message) and self.status in {0, 400, 403}:
             return "billing"
         if self.status in _ANYBODYS and not self.type and not self.message:
-            return "key_refused" if self.status == 401 else "not_the_api"
+            return "key_refused" if self.status == HTTPStatus.UNAUTHORIZED else "not_the_api"
         return self._by_table()
 
     def _by_table(self) -> str:
         if self.status in _STATUSES:
             return _STATUSES[self.status]
-        if self.status >= 500:
+        if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return "server_error"
-        if self.status >= 400:
+        if self.status >= HTTPStatus.BAD_REQUEST:
             return "bad_request"
         return "redirected" if self.status else _TYPES.get(self.type, "server_error")
 

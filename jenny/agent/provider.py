@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jenny.agent import faults, request
-from jenny.agent.errors import ProviderFault
+from jenny.agent.errors import Malformed, ProviderFault
 from jenny.agent.events import Event, Note
 from jenny.agent.limits import Limits
 from jenny.agent.messages import Message
@@ -92,7 +92,7 @@ class Provider:
         ) as call:
             try:
                 counted: int = call.count(body)
-            except (sdk.Refused, sdk.Broken, ValueError):
+            except (sdk.Refused, sdk.Broken, Malformed):
                 watch.check()
                 return None
         return counted
@@ -131,7 +131,7 @@ class Provider:
         except sdk.Broken:
             watch.check()
             raise self._broken(call) from None
-        except ValueError:
+        except Malformed:
             raise self._fault("malformed") from None
         end = reply.end()
         if end is None:
@@ -199,7 +199,7 @@ def _sdk() -> ModuleType:
     """The module that uses the SDK. Its import takes more than a second and 60 MB, which the
     web process and every command would pay for nothing.
     """
-    from jenny.agent import client
+    from jenny.agent import client  # noqa: PLC0415 - see above
 
     return client
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from jenny.agent.errors import Malformed
 from jenny.agent.events import Counted, Event, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.messages import Part, Text, Thinking, ToolUse, clean, clean_value
 from jenny.agent.tokens import Usage
@@ -52,7 +53,7 @@ class _Block:
 
 
 class Reply:
-    """One reply as it comes in. ``feed`` raises ``ValueError`` for what is not the API's."""
+    """One reply as it comes in. ``feed`` raises ``Malformed``."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -79,7 +80,7 @@ class Reply:
                 # Kinds of events are added to the API now and then; "ping" is one without news.
                 return
             case _:
-                raise ValueError
+                raise Malformed
 
     def end(self) -> StepEnd | None:
         """The whole reply, or ``None`` when it is incomplete: a stream that is cut cleanly ends
@@ -175,19 +176,19 @@ def _no_constant(name: str) -> None:
 def _mapping(data: dict[str, Any], name: str) -> dict[str, Any]:
     value = data.get(name)
     if not isinstance(value, dict):
-        raise ValueError(name)
+        raise Malformed(name)
     return value
 
 
 def _string(data: dict[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise ValueError(name)
+        raise Malformed(name)
     return value
 
 
 def _index(data: dict[str, Any]) -> int:
     value = data.get("index", 0)
     if not isinstance(value, int):
-        raise ValueError(value)
+        raise Malformed(value)
     return value

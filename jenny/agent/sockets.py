@@ -1,6 +1,7 @@
 """Sockets that never block: they wait through the exchange that this thread works for."""
 
 import contextlib
+import functools
 import os
 import select
 import socket
@@ -23,7 +24,7 @@ class Stream(httpcore2.NetworkStream):
 
     @override
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        data: bytes = self._attempt(lambda: self._sock.recv(max_bytes), "read")
+        data: bytes = self._attempt(functools.partial(self._sock.recv, max_bytes), "read")
         current().received(len(data))
         return data
 
@@ -31,7 +32,7 @@ class Stream(httpcore2.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         view = memoryview(buffer)
         while view:
-            view = view[self._attempt(lambda: self._sock.send(view), "write") :]
+            view = view[self._attempt(functools.partial(self._sock.send, view), "write") :]
 
     @override
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """What the demo model says in a conversation."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 
 from jenny.agent.demo.asked import Asked, Piece, Say, Think
@@ -157,8 +158,9 @@ def long(_: Asked) -> Iterator[Piece]:
 
 def clock(asked: Asked) -> Iterator[Piece]:
     """The time, when the request tells it."""
-    if asked.context:
-        yield Say(f"This is what came with your message:\n\n> {' '.join(asked.context.split())}")
+    lines = [line for line in asked.context.splitlines() if re.search(r"\d:\d\d", line)]
+    if lines:
+        yield Say(f"This came with your message:\n\n> {lines[0].strip()}")
     else:
         yield Say("Your message came without the time, and I have no clock of my own.")
 
@@ -190,7 +192,7 @@ def remember(_: Asked) -> Iterator[Piece]:
 def anything(asked: Asked) -> Iterator[Piece]:
     """What is said when no rule fits."""
     said = " ".join(asked.said.split())
-    heard = f"You wrote: “{said[:120]}{'…' if len(said) > 120 else ''}”" if said else ""
+    heard = f"You wrote: “{textwrap.shorten(said, 120, placeholder=' …')}”" if said else ""
     yield Say(f"{heard}\n\nI have no rule for that. {_LABEL}\n\n{_CAN}".strip())
 
 
