@@ -81,6 +81,9 @@ const apply = {
     const key = fresh.dataset.key;
     if (key) document.querySelector(`.pending[data-key="${CSS.escape(key)}"]`)?.remove();
     const old = byId(id);
+    // Only a page knows where its days begin.
+    const day = old?.querySelector(":scope > .day");
+    if (day && !fresh.querySelector(":scope > .day")) fresh.prepend("\n", day.cloneNode(true));
     if (old) settle(old, fresh);
     else if (after && byId(after)) byId(after).after(fresh);
     else thread().insertBefore(fresh, thread().querySelector(".pending"));
