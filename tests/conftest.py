@@ -30,6 +30,7 @@ pytest_plugins = [
     "tests.support.stack",
     "tests.support.postgres",
     "tests.support.browser",
+    "tests.support.chat",
 ]
 
 

@@ -28,7 +28,7 @@ SECONDS_TO_QUEUE = 15
 SENTENCE = "The worker that wrote this answer was lost. What was written is kept."
 
 
-@shared_task(name="chat.reap", queue="maintenance")
+@shared_task(name="chat.reap")
 def reap() -> None:
     """End the turns whose lease ran out; send again the ones that were never taken."""
     dead = Now() - timedelta(seconds=SECONDS_TO_LIVE)

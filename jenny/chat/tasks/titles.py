@@ -24,7 +24,7 @@ LONGEST = 60
 LIMITS = Limits(max_steps=1, max_output_tokens=64, seconds=60, retries=0)
 
 
-@shared_task(name="chat.make_title", queue="maintenance")
+@shared_task(name="chat.make_title")
 def make_title(conversation_id: str) -> None:
     """Replace the title made of the first words. Whatever goes wrong, those stay."""
     chat = (

@@ -29,7 +29,6 @@ from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.files import Actor
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +45,7 @@ def worker_name() -> str:
     return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-@shared_task(name="chat.run_turn", queue="chat")
+@shared_task(name="chat.run_turn")
 def run_turn(turn_id: int) -> None:
     """Run a queued turn. A turn that somebody has, or had, is left alone."""
     execute(turn_id)
@@ -105,6 +104,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     conversation = turn.conversation
     row = conversation.workspace
     recorder.publisher.turn_state(turn)
+    taken = _take(turn, 0)
     try:
         config = workspace_config.load(row.root)
         endpoint, preset = model_for(row, conversation.preset)
@@ -112,12 +112,16 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
         toolbox = toolbox_for(
             conversation.kind,
             row.root,
-            Actor("chat", account=row.owner_id, run=f"turn:{turn.pk}"),
-            watch,
-            max_result_chars=limits.max_result_chars,
+            run=f"turn:{turn.pk}",
+            watch=watch,
+            account=row.owner_id,
+            zone=row.owner.time_zone,
         )
     except (WorkspaceError, AgentError) as error:
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
+    finally:
+        for message in taken:
+            recorder.publisher.message(message)
     turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
     recorder.prices = preset.prices
     recorder.window = (
@@ -125,9 +129,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
         config.get("agents.defaults.maxTokens"),
     )
     zone = config.get("agents.defaults.timezone") or row.owner.time_zone
-    taken = _take(turn, 0, zone)
-    for message in taken:
-        recorder.publisher.message(message)
+    _stamp(taken, zone)
     system = build(conversation.kind, row.root, tool_names=toolbox.names, schemas=toolbox.schemas())
     past = (
         Message.objects.filter(conversation=conversation, pk__gte=conversation.context_from)
@@ -137,7 +139,8 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     )
 
     def inbox(step: int) -> list[messages.Message]:
-        rows = _take(turn, step, zone)
+        rows = _take(turn, step)
+        _stamp(rows, zone)
         if rows:
             recorder.begin_answer()
         for message in rows:
@@ -164,7 +167,7 @@ def limits_of(config: workspace_config.Config) -> Limits:
     )
 
 
-def _take(turn: Turn, step: int, zone: str) -> list[Message]:
+def _take(turn: Turn, step: int) -> list[Message]:
     """Take the messages that wait. From here on they belong to this turn."""
     with transaction.atomic():
         Conversation.objects.select_for_update().get(pk=turn.conversation_id)
@@ -178,9 +181,15 @@ def _take(turn: Turn, step: int, zone: str) -> list[Message]:
         )
         for row in rows:
             row.turn, row.step = turn, step
-            row.context = turn_context(datetime.now(UTC), zone, "web") if row is rows[-1] else ""
-            row.save(update_fields=["turn", "step", "context"])
+        Message.objects.bulk_update(rows, ["turn", "step"])
     return rows
+
+
+def _stamp(rows: list[Message], zone: str) -> None:
+    """Store with the newest of *rows* what the model is told of clock, zone and channel."""
+    if rows:
+        rows[-1].context = turn_context(datetime.now(UTC), zone, "web")
+        rows[-1].save(update_fields=["context"])
 
 
 def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:

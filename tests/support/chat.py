@@ -1,0 +1,57 @@
+"""An instance whose model is scripted, and somebody who is logged in to it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.model_server import ModelServer, Request
+from tests.support.client import Client
+from tests.support.stack import OWNER, PASSWORD, Stack, environment_for, start
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[ModelServer]:
+    """The scripted model of this test process. Titles are given at once, outside any script."""
+    with ModelServer() as server:
+        server.always(is_title, "A title")
+        yield server
+
+
+@pytest.fixture(scope="session")
+def scripted(scratch: Path, model_server: ModelServer) -> Iterator[Stack]:
+    """An instance that asks the scripted model; for tests that do not harm it."""
+    stack = start(scratch / "scripted", **environment_for(model_server.url))
+    try:
+        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+        yield stack
+    finally:
+        stack.end()
+
+
+@pytest.fixture(scope="session")
+def owner(scripted: Stack) -> Client:
+    """The owner of the scripted instance, logged in."""
+    return Client(scripted.url).login(OWNER, PASSWORD)
+
+
+def is_title(request: object) -> bool:
+    """Whether a request asks for a title: it offers no tools."""
+    return not getattr(request, "json", {}).get("tools")
+
+
+def asked(server: ModelServer, words: str) -> list[Request]:
+    """The requests for an answer in which somebody said *words*."""
+    return [
+        request
+        for request in list(server.requests)
+        if request.path == "/v1/messages"
+        and not is_title(request)
+        and any(words in text for text in request.texts("user"))
+    ]
+
+
+def blocks_of(html: str) -> list[tuple[str, str]]:
+    """The text blocks of a thread: id and inner HTML."""
+    return re.findall(r'<div class="prose" id="(b\d+)"[^>]*>(.*?)</div>(?=<|\n|$)', html, re.DOTALL)
