@@ -18,20 +18,36 @@ from django.views.decorators.http import require_GET, require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from jenny.accounts.access import model_is_demo
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace.config import load
+from jenny.workspace.errors import WorkspaceError
+
 # --- What every page's frame needs -----------------------------------------------------------
 
 
 def page_context(request: HttpRequest) -> dict[str, Any]:
     """``demo notices version account workspace`` for base.html, also for a stranger's page."""
-    account = getattr(request, "user", None)
-    known = account is not None and account.is_authenticated
+    user = getattr(request, "user", None)
+    account = user if isinstance(user, Account) else None
+    workspace = account.current_workspace if account else None
     return {
         "version": settings.JENNY_VERSION,
-        "account": account if known else None,
-        "workspace": account.current_workspace if account is not None and known else None,
-        "demo": False,
-        "notices": [],
+        "account": account,
+        "workspace": workspace,
+        "demo": bool(account) and model_is_demo(request),
+        "notices": _notices(workspace) if workspace and workspace.folder_made_at else [],
     }
+
+
+def _notices(workspace: Workspace) -> list[dict[str, str]]:
+    """What is wrong with the workspace's files, in sentences that say what to do."""
+    try:
+        config = load(workspace.root)
+    except WorkspaceError as error:
+        return [{"kind": "error", "text": error.sentence}]
+    texts = [*config.notices, *config.problems.values()]
+    return [{"kind": "warning", "text": text} for text in texts]
 
 
 # --- Health ----------------------------------------------------------------------------------
@@ -164,7 +180,7 @@ def offline(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_GET
 def worker(_request: HttpRequest) -> HttpResponse:
-    """The service worker, which shows the offline page. It is for all pages, though it lies below."""
+    """The service worker of all pages, though it lies below them: it shows the offline page."""
     script = render_to_string("worker.js")
     headers = {"Service-Worker-Allowed": "/", "Cache-Control": "no-cache"}
     return HttpResponse(script, content_type="text/javascript", headers=headers)
