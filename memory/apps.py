@@ -2,8 +2,9 @@
 
 from django.apps import AppConfig
 
+from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
-from memory import protected
+from memory import check, protected
 
 
 class MemoryConfig(AppConfig):
@@ -15,3 +16,4 @@ class MemoryConfig(AppConfig):
     def ready(self) -> None:
         """From here on every write in every workspace is asked about."""
         register_rule(protected.guard)
+        register_check(check.check)

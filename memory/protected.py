@@ -10,10 +10,7 @@ Paths arrive resolved, links followed; spellings that some disk would hold to be
 the same. Who is not known here may write none of these files.
 """
 
-import re
-
-import yaml
-
+from jenny.markdown import front_matter
 from jenny.workspace import names
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Change
@@ -25,9 +22,6 @@ PEOPLE = KEEPERS | {"browser", "command", "setup"}
 HISTORY = "memory/history.jsonl"
 ARCHIVE = "memory/archive"
 _HIDDEN = "memory/."
-_ALWAYS = re.compile(r"""^[ \t?"'{,]*always["']?[ \t]*:(.*)$""", re.MULTILINE | re.IGNORECASE)
-_HEADER_CHARS = 20_000
-_NO = frozenset({"", "false", "no", "off", "0", "null", "none", "~", "n"})
 
 
 def guard(change: Change) -> None:
@@ -53,23 +47,11 @@ def guard(change: Change) -> None:
 
 def asks_for_every_prompt(skill: bytes | None) -> bool:
     """Whether a ``SKILL.md`` says ``always: true``, or may be read as saying so."""
-    text = (skill or b"").decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
-    if not text.startswith("---"):
-        return False
-    header = re.split(r"^(?:---|\.\.\.)\s*$", text[3:], maxsplit=1, flags=re.MULTILINE)[0]
-    said = _ALWAYS.findall(header)
-    if any(value.split("#")[0].strip(" \t\"',}\r").casefold() not in _NO for value in said):
-        return True
-    try:
-        parsed = yaml.safe_load(header[:_HEADER_CHARS])
-    except (yaml.YAMLError, RecursionError, ValueError):
-        return "always" in header.casefold()
-    if not isinstance(parsed, dict):
-        return "always" in header.casefold()
-    return any(
-        names.disguised(str(key)) == "always" and str(value).strip().casefold() not in _NO
-        for key, value in parsed.items()
-    )
+    text = (skill or b"").decode("utf-8", "replace")
+    header = front_matter.read(text)
+    if header.problem:
+        return "always" in names.disguised(text)
+    return any(names.disguised(key) == "always" and value for key, value in header.values.items())
 
 
 def _refuse_spelling(path: str) -> None:

@@ -1,0 +1,90 @@
+"""``check_workspace``: what is broken, oversized, skipped or stale, in words, with the cure."""
+
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from jenny.accounts.management.answering import AnsweringCommand
+from jenny.accounts.models import Workspace
+from jenny.workspace.check import Finding, check_workspace
+
+
+class Command(AnsweringCommand):
+    """Look through workspaces."""
+
+    help = (
+        "Say what is broken, oversized, skipped or stale in the workspaces, with the cure. "
+        "Succeeds only when nothing is wrong; notes are no fault."
+    )
+    is_fine = True
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which workspace, and whether to repair."""
+        super().add_arguments(parser)
+        parser.add_argument("--workspace", metavar="SLUG", help="only this one (all of them)")
+        parser.add_argument(
+            "--repair", action="store_true", help="put right what can be put right without loss"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Answer, and fail when something is wrong."""
+        super().handle(*args, **options)
+        if not self.is_fine:
+            sys.exit(1)
+
+    def answer(self, **options: Any) -> dict[str, Any]:
+        """Look through them."""
+        results = {
+            slug: check_workspace(settings.JENNY_DATA.workspaces / slug, repair=options["repair"])
+            for slug in _slugs(options["workspace"])
+        }
+        self.is_fine = not any(found.is_open for rows in results.values() for found in rows)
+        return {
+            "ok": self.is_fine,
+            "sentence": "\n".join(_told(slug, rows) for slug, rows in results.items())
+            or "There is no workspace yet.",
+            "workspaces": [
+                {
+                    "workspace": slug,
+                    "fine": not any(found.is_open for found in rows),
+                    "findings": [asdict(found) for found in rows],
+                }
+                for slug, rows in results.items()
+            ],
+        }
+
+
+def _slugs(wanted: str | None) -> list[str]:
+    """The workspaces to look through.
+
+    :raises CommandError: there is none of that name.
+    """
+    slugs = list(Workspace.objects.order_by("slug").values_list("slug", flat=True))
+    if not wanted:
+        return slugs
+    if wanted not in slugs:
+        message = f"There is no workspace {wanted}."
+        raise CommandError(message)
+    return [wanted]
+
+
+def _told(slug: str, findings: list[Finding]) -> str:
+    """A workspace's findings for a reader."""
+    still_open = sum(found.is_open for found in findings)
+    head = f"{slug}: {f'{still_open} to put right' if still_open else 'fine'}"
+    rows = [
+        f"  {_MARKS[found.level, found.repaired]} {found.path}\n    {found.sentence} {found.cure}"
+        for found in findings
+    ]
+    return "\n".join([head, *rows])
+
+
+_MARKS = {
+    ("problem", False): "!",
+    ("problem", True): "✓",
+    ("note", False): "·",
+    ("note", True): "✓",
+}

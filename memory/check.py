@@ -1,0 +1,43 @@
+"""What is wrong with the memory files and the skills, for ``check_workspace``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from jenny.workspace import config
+from jenny.workspace.check import Finding
+from jenny.workspace.errors import FileMissing, WorkspaceError
+from jenny.workspace.files import Actor, open_workspace
+from memory import files, skills
+
+GUIDE_CHARS = 32_000  # 02 §7
+SETTINGS = "Settings → Memory"
+
+
+def check(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (nothing to repair)
+    """Memory files that cannot be read or are too long, and broken skills."""
+    settings = config.load(root)
+    for file in files.MEMORY_FILES:
+        yield from _text(root, file.path, settings.get(file.budget_key))
+    yield from _text(root, files.INSTRUCTIONS, 0)
+    yield from _text(root, files.GUIDE, GUIDE_CHARS)
+    for skill in skills.listing(root):
+        if skill.problem:
+            sentence = f"The skill is broken and not loaded: {skill.problem}."
+            yield Finding(skill.path, sentence, "Correct the file; it was left as it is.")
+
+
+def _text(root: Path, path: str, bound: int) -> Iterator[Finding]:
+    """A text file's state; *bound*: characters it should not exceed, 0 for none."""
+    try:
+        text = open_workspace(root, Actor("command")).read(path).text
+    except FileMissing:
+        return
+    except WorkspaceError as error:
+        yield Finding(path, error.sentence, "Put a readable text file in its place.")
+        return
+    if bound and len(text) > bound:
+        sentence = f"It has {len(text):,} characters, {len(text) - bound:,} over its {bound:,}."
+        cure = f"Shorten it, or raise its budget in {SETTINGS}."
+        if path == files.GUIDE:
+            cure = "Shorten it; what is beyond is cut."
+        yield Finding(path, sentence, cure, "note")
