@@ -118,22 +118,24 @@ def _migrations() -> bool:
 
 
 @login_not_required
-def bad_request(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """The request could not be read, or named a host that is not ours."""
     # Without the request: its host may be what is wrong, and the page's frame asks for it.
-    del request
+    del request, exception
     return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)
 
 
 @login_not_required
-def forbidden(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Somebody may not see this."""
+    del exception
     return render(request, "403.html", status=HTTPStatus.FORBIDDEN)
 
 
 @login_not_required
-def not_found(request: HttpRequest, _exception: Exception | None = None) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """There is nothing here, or nothing for this account."""
+    del exception
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
 
 
