@@ -16,6 +16,7 @@ from celery.apps.worker import Worker
 from celery.concurrency import get_implementation
 from celery.platforms import SecurityWarning
 from celery.signals import beat_init, worker_ready
+from celery.utils.imports import symbol_by_name
 from django.conf import settings
 from django.db import connections
 from django.urls import get_resolver
@@ -41,9 +42,14 @@ PRIVATE_NETWORKS = [
 
 def preload() -> None:
     """Import what the parts need, before they are forked, and let go of every connection."""
-    get_implementation("threads")
     app.loader.import_default_modules()
     app.finalize()
+    # Celery names its parts by strings and imports each at its first use.
+    get_implementation("threads")
+    symbol_by_name(app.conf.beat_scheduler)
+    symbol_by_name("celery.worker.consumer:Consumer")
+    with app.connection_for_write() as connection:
+        _ = app.amqp.queues, connection.transport
     _load_routes(get_resolver())
     connections.close_all()
 
