@@ -1,0 +1,345 @@
+"""How every page looks and behaves: for eyes, for a keyboard, for a screen reader, at every width."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.e2e.conftest import MARKDOWN, Everything, idle, new_words, only_for
+from tests.model_server import Gate, ModelServer, Pause, Say
+from tests.support.client import Client
+from tests.support.stack import Stack
+
+WIDTHS = (360, 1280)
+SCHEMES = ("light", "dark")
+VIEWS = [(width, scheme) for width in WIDTHS for scheme in SCHEMES]
+
+
+def faults(page: Page) -> list[str]:
+    """What axe finds on *page*, with every row of the thread open."""
+    page.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{page.url} {fault['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for fault in found
+        for node in fault["nodes"]
+    ]
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which the page is wider than the window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+
+
+def options(width: int, scheme: str) -> dict[str, object]:
+    """A browser of that width and colour scheme; a narrow one is a phone."""
+    return {
+        "viewport": {"width": width, "height": 800},
+        "color_scheme": scheme,
+        "has_touch": width < 500,
+    }
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_axe_finds_nothing_on_pages_of_an_account(
+    signed_in: Callable[..., Page], everything: Everything, width: int, scheme: str
+) -> None:
+    """Chat, settings and error pages are usable by everybody, and none is wider than its window."""
+    page = signed_in(**options(width, scheme))
+    paths = (
+        "/chat/",
+        f"/chat/{everything.chat}/",
+        f"/chat/{everything.chat}/delete",
+        "/settings/models/",
+        "/settings/account/",
+        "/offline/",
+    )
+    found: list[str] = []
+    for path in paths:
+        answer = page.goto(path)
+        assert answer is not None
+        assert answer.status == 200, path
+        assert overflow(page) <= 0, path
+        found += faults(page)
+    assert not found
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_axe_finds_nothing_on_pages_of_a_stranger(
+    new_page: Callable[..., Page],
+    complaints: object,
+    scripted: Stack,
+    width: int,
+    scheme: str,
+) -> None:
+    """The login, wrong and right, and a page that is not there."""
+    complaints.allow("status of 4")
+    page = new_page(base_url=scripted.url, **options(width, scheme))
+    page.goto("/login/")
+    found = faults(page)
+    page.get_by_label("User name").fill("nobody")
+    page.get_by_label("Password").fill("nothing at all")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    found += faults(page)
+    assert overflow(page) <= 0
+    page.goto("/setup/")
+    expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+    found += faults(page)
+    assert not found
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_first_run_leads_to_the_chat_in_two_steps(
+    start_stack: Callable[..., Stack], new_page: Callable[..., Page], scheme: str
+) -> None:
+    """The printed link, a name and a password, the demo model: then one is chatting, and every
+    page says that no language model is connected."""
+    stack = start_stack()
+    page = new_page(base_url=stack.url, **options(360, scheme))
+    page.goto(stack.link)
+    found = faults(page)
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("correct horse battery staple")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Which model answers?")).to_be_visible()
+    found += faults(page)
+    page.get_by_label("Another server").check()
+    expect(page.get_by_label("Address of the server")).to_be_visible()
+    found += faults(page)
+    page.get_by_label("demo model").check()
+    expect(page.get_by_label("API key", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Start chatting").click()
+    expect(page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
+    found += faults(page)
+    assert overflow(page) <= 0
+    label = "demo model — no language model is connected"
+    for path in ("/chat/", "/settings/models/", "/settings/account/"):
+        page.goto(path)
+        expect(page.get_by_text(label)).to_be_visible()
+    assert not found
+
+
+# --- The keyboard ----------------------------------------------------------------------------
+
+
+def test_a_conversation_can_be_held_by_the_keyboard_alone(
+    signed_in: Callable[..., Page], model_server: ModelServer
+) -> None:
+    """Write, send, open a tool's row, stop an answer, rename: nothing needs a mouse, and the
+    focus can always be seen."""
+    words = new_words()
+    model_server.script(Say("Beginning "), Gate(words), Say("end"), when=only_for(words))
+    page = signed_in()
+    page.goto("/chat/")
+    expect(page.get_by_label("Message to Jenny")).to_be_focused()
+    page.keyboard.type(words)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/chat/*-*/")
+    expect(page.get_by_text("Beginning")).to_be_visible()
+    reach(page, "Stop")
+    page.keyboard.press("Enter")
+    idle(page)
+    expect(page.get_by_text("Beginning")).to_be_visible()
+    expect(page.locator(".ending")).to_be_visible()
+    page.keyboard.press("Control+Home")
+    reach(page, "Rename or delete")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Name")).to_be_focused()
+    page.get_by_label("Name").press("Control+a")
+    page.keyboard.type("By hand")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="By hand")).to_be_visible()
+
+
+def reach(page: Page, name: str) -> None:
+    """Press Tab until the control called *name* has the focus; each on the way must be seen."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        focused = page.evaluate_handle("document.activeElement")
+        seen = focused.evaluate(
+            """node => {
+              const style = getComputedStyle(node);
+              const around = node.closest('.composer') ? getComputedStyle(node.closest('.composer')) : null;
+              return style.outlineStyle !== 'none' || (around && around.boxShadow !== 'none');
+            }"""
+        )
+        label = focused.evaluate("node => node.getAttribute('aria-label') || node.innerText || ''")
+        assert seen or focused.evaluate("node => node === document.body"), label
+        if name in label:
+            return
+    pytest.fail(f"Tab does not reach {name}")
+
+
+def test_the_skip_link_leads_past_the_navigation(
+    signed_in: Callable[..., Page], everything: Everything
+) -> None:
+    """The first Tab offers to go on to the page, and does."""
+    page = signed_in()
+    page.goto("/settings/models/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the page")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+
+
+# --- Widths ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1280, 2560])
+def test_the_thread_keeps_its_measure_at_every_width(
+    signed_in: Callable[..., Page], everything: Everything, width: int
+) -> None:
+    """No page scrolls sideways, lines stay readable, and long code scrolls by itself."""
+    page = signed_in(viewport={"width": width, "height": 800})
+    page.goto(f"/chat/{everything.chat}/")
+    assert overflow(page) <= 0
+    box = page.locator(".blocks > .prose").first.bounding_box()
+    assert box is not None
+    assert 300 <= box["width"] <= 640
+    assert box["x"] >= 0
+
+
+def test_the_list_of_conversations_is_a_drawer_on_a_phone(
+    signed_in: Callable[..., Page], everything: Everything
+) -> None:
+    """A press opens it, Escape shuts it, and it works without script."""
+    for script in (True, False):
+        page = signed_in(**options(360, "light"), java_script_enabled=script)
+        page.goto(f"/chat/{everything.chat}/")
+        drawer = page.locator("#sidebar")
+        expect(drawer).to_be_hidden()
+        page.get_by_role("button", name="Menu", exact=True).click()
+        expect(drawer.get_by_role("link", name="New chat")).to_be_visible()
+        if script:
+            assert not faults(page)
+        page.keyboard.press("Escape")
+        expect(drawer).to_be_hidden()
+
+
+def test_controls_are_large_enough_for_a_thumb(
+    signed_in: Callable[..., Page], everything: Everything
+) -> None:
+    """On a touch screen every control of the chat is 44 pixels high, but for links in text."""
+    page = signed_in(**options(360, "light"))
+    page.goto(f"/chat/{everything.chat}/")
+    small = page.evaluate(
+        """() => [...document.querySelectorAll('button, summary, select, .aside a, textarea')]
+          .filter(node => node.checkVisibility() && node.getBoundingClientRect().height < 43.5)
+          .map(node => node.outerHTML.slice(0, 120))"""
+    )
+    assert small == []
+
+
+# --- Motion ----------------------------------------------------------------------------------
+
+WATCH_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => {
+  for (const entry of list.getEntries()) {
+    window.shifts.push(entry.value + ' ' + entry.sources.map(s => s.node && s.node.outerHTML).join(' | ').slice(0, 400));
+  }
+}).observe({ type: 'layout-shift', buffered: true });
+"""
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """An answer that waits at its gate, and the page that watches it."""
+
+    page: Page
+    model: ModelServer
+    gate: str
+
+    def play(self) -> None:
+        """Let the answer come, to its end."""
+        self.model.open(self.gate)
+        idle(self.page)
+
+
+@pytest.fixture
+def streaming(
+    signed_in: Callable[..., Page], owner: Client, model_server: ModelServer
+) -> Iterator[Streaming]:
+    """An answer in many small pieces, in a conversation longer than the window."""
+    words = new_words()
+    text = MARKDOWN * 3
+    pieces = [text[at : at + 14] for at in range(0, len(text), 14)]
+    model_server.script(MARKDOWN, when=only_for(words))
+    chat = owner.begin(words)
+    owner.answer(chat)
+    paced = [act for piece in pieces for act in (Say(piece), Pause(0.004))]
+    model_server.script(Say("So: "), Gate(words), *paced, when=only_for(words))
+    page = signed_in()
+    page.add_init_script(WATCH_SHIFTS)
+    page.goto(f"/chat/{chat}/")
+    owner.send(chat, "go on")
+    expect(page.get_by_text("So:")).to_be_visible()
+    yield Streaming(page, model_server, words)
+    model_server.open(words)
+
+
+def test_nothing_moves_while_an_answer_streams(streaming: Streaming) -> None:
+    """Text that one reads stays where it is: no layout shift at all, from the first piece to
+    the stored rendering; the page keeps to its end for who is there."""
+    streaming.page.evaluate("window.shifts.length = 0")
+    streaming.play()
+    assert streaming.page.evaluate("window.shifts") == []
+    assert streaming.page.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
+
+
+def test_who_reads_further_up_is_left_in_peace(streaming: Streaming) -> None:
+    """The page does not scroll under a reader, and one press leads to the latest."""
+    page = streaming.page
+    page.mouse.move(700, 300)
+    page.mouse.wheel(0, -400)
+    jump = page.get_by_role("button", name="Jump to latest")
+    expect(jump).to_be_visible()
+    before = page.evaluate("scrollY")
+    streaming.play()
+    assert page.evaluate("scrollY") == before
+    jump.click()
+    expect(jump).to_be_hidden()
+    assert page.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
+
+
+def test_the_streamed_page_is_the_stored_page(streaming: Streaming) -> None:
+    """After the last event the thread is, byte for byte, what a reload shows."""
+    streaming.play()
+    page = streaming.page
+    streamed = page.locator(".blocks").last.inner_html()
+    page.reload()
+    assert page.locator(".blocks").last.inner_html() == streamed
+
+
+def test_less_motion_is_none(signed_in: Callable[..., Page], everything: Everything) -> None:
+    """Who asks the system for less motion gets none."""
+    page = signed_in(reduced_motion="reduce")
+    page.goto(f"/chat/{everything.chat}/")
+    moving = page.evaluate(
+        """() => [...document.querySelectorAll('*')].filter(node => {
+          const style = getComputedStyle(node);
+          return style.animationName !== 'none' || parseFloat(style.transitionDuration) > 0;
+        }).length"""
+    )
+    assert moving == 0
+
+
+def test_announcements_are_few(streaming: Streaming) -> None:
+    """A screen reader hears that an answer begins and ends, and not each of its words."""
+    page = streaming.page
+    page.evaluate(
+        """() => {
+          window.said = [];
+          const place = document.getElementById('announce');
+          new MutationObserver(() => window.said.push(place.textContent))
+            .observe(place, { childList: true, characterData: true, subtree: true });
+        }"""
+    )
+    streaming.play()
+    expect(page.locator("#announce")).to_have_text("Jenny has answered.")
+    assert page.evaluate("window.said") == ["Jenny has answered."]
+    live = page.locator("#thread [aria-live], #thread [role=status], #thread [role=log]")
+    assert live.count() == 0
