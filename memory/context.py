@@ -11,7 +11,8 @@ from pathlib import Path
 
 from jenny.agent.prompt import Block, framed
 from jenny.workspace import seed
-from jenny.workspace.stamped import Reading, StampedFile
+from jenny.workspace.reading import Reading
+from jenny.workspace.stamped import StampedFile
 
 _ABOUT = "# The workspace's own files\n\nThey stand here whole, as they are on disk now."
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -15,7 +15,8 @@ from pathlib import Path
 from jenny.agent.prompt import Block, framed, one_line
 from jenny.markdown import front_matter
 from jenny.workspace import names
-from jenny.workspace.stamped import Reading, StampedFolder
+from jenny.workspace.reading import Reading
+from jenny.workspace.stamped import StampedFolder
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SHIPPED = Path(__file__).with_name("bundled")

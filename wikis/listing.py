@@ -9,7 +9,8 @@ from pathlib import Path
 
 from jenny.agent.prompt import Block, one_line
 from jenny.markdown import front_matter
-from jenny.workspace.stamped import Reading, StampedFolder
+from jenny.workspace.reading import Reading
+from jenny.workspace.stamped import StampedFolder
 
 NO_SCOPE = "(no scope set)"
 

@@ -4,33 +4,18 @@ Every path goes through the workspace's one gate and every write through its rul
 what it did from what was written, never from what was asked.
 """
 
-import difflib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Literal
-
-from jenny.agent import matching
+from jenny.agent import file_access, matching
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
 from jenny.agent.tools import Seen, Tool, ToolContext, ToolOutcome
-from jenny.workspace import names
-from jenny.workspace.errors import FileMissing, VersionMismatch
+from jenny.workspace.errors import FileMissing
 from jenny.workspace.files import FileVersion
 
-READ_BYTES = 20_000_000
 _ENTRIES = 500
-_EDITS = 100
-# How often an edit of several files begins anew because one of them changed meanwhile.
-_ATTEMPTS = 5
-# Entries that are looked through for a file that was probably meant.
-_MEANT_AMONG = 5_000
 _SNIPPET = 3
 
 
-def read_file(
-    context: ToolContext, path: str, offset: int = 1, limit: int = 2000
-) -> ToolOutcome:
+def read_file(context: ToolContext, path: str, offset: int = 1, limit: int = 2000) -> ToolOutcome:
     """Read a text file of the workspace. Each line comes after its number and a tab.
 
     path: from the workspace's folder, such as memory/MEMORY.md
@@ -41,7 +26,7 @@ def read_file(
     if not text:
         context.seen[file.path] = Seen(file.version, 0, is_whole=True)
         return ToolOutcome(ok=True, content=f"{file.path} is empty.", source=file.path)
-    lines = _lines(text)
+    lines = file_access.lines_of(text)
     first = max(len(lines) + offset, 0) if offset < 0 else max(offset, 1) - 1
     if first >= len(lines):
         message = f"{file.path} has {len(lines):,} lines; there is no line {offset:,}."
@@ -50,7 +35,9 @@ def read_file(
     _remember(context, file, (first, last, len(lines)), is_cut=is_cut)
     notes = []
     if is_cut:
-        notes.append(f"Line {first + 1:,} is {len(lines[first]):,} characters long and is cut here.")
+        notes.append(
+            f"Line {first + 1:,} is {len(lines[first]):,} characters long and is cut here."
+        )
     if last < len(lines):
         notes.append(f"Go on with offset={last + 1}.")
     if (first, last) != (0, len(lines)) or is_cut:
@@ -90,16 +77,16 @@ def write_file(context: ToolContext, path: str, content: str) -> ToolOutcome:
     content: the whole text of the file
     """
     workspace = context.workspace
-    old = _existing(context, path)
+    old = file_access.existing(context, path)
     text = clean(content)
-    if old is not None and matching.has_windows_ends(_decoded(old)):
+    if old is not None and matching.has_windows_ends(file_access.text_of(old)):
         text = matching.with_windows_ends(text)
     if old is not None and old.data == text.encode():
         return ToolOutcome(ok=True, content=f"{old.path} says exactly that already.")
     if old is not None and old.data:
-        _must_have_read(context, old)
+        file_access.must_have_read(context, old)
     file = workspace.write(path, text.encode(), expect=old.version if old else None)
-    count = len(_lines(text))
+    count = len(file_access.lines_of(text))
     context.seen[file.path] = Seen(file.version, count, is_whole=True)
     verb = "Made" if old is None else "Replaced"
     return ToolOutcome(
@@ -112,7 +99,7 @@ def write_file(context: ToolContext, path: str, content: str) -> ToolOutcome:
 def edit_file(
     context: ToolContext, path: str, old_text: str, new_text: str, *, every: bool = False
 ) -> ToolOutcome:
-    """Replace a piece of text in a file by another. The old text must stand there exactly, and once.
+    """Replace a piece of text in a file by another. The old text must stand there exactly and once.
 
     path: from the workspace's folder, such as USER.md
     old_text: the text to replace, exactly as it stands in the file, without line numbers
@@ -125,19 +112,19 @@ def edit_file(
         done.clear()
         if data is None:
             return None
-        text = _decode(path, data)
+        text = file_access.decoded(path, data)
         done.append(matching.replace(text, clean(old_text), clean(new_text), every=every))
         return done[-1].text.encode()
 
-    if _existing(context, path) is None:
-        raise ToolProblem(_missing(context, path))
+    if file_access.existing(context, path) is None:
+        raise ToolProblem(file_access.missing(context, path))
     try:
         file = context.workspace.edit(path, change)
     except ToolProblem as problem:
         message = f"Nothing was written to {path}: {problem.sentence}."
         raise ToolProblem(message) from problem
     if file is None or not done:
-        raise ToolProblem(_missing(context, path))
+        raise ToolProblem(file_access.missing(context, path))
     context.seen.pop(file.path, None)
     made = done[-1]
     times = f", {made.count} places" if made.count > 1 else ""
@@ -148,161 +135,19 @@ def edit_file(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One change of a patch.
-
-    path: the file, from the workspace's folder
-    old_text: for replace: the text to replace, exactly as it stands there, and once
-    new_text: for replace: what to put there; for create: the whole text
-    action: replace a piece of text, create a file that is not there, or delete one that you have
-        read whole in this turn
-    """
-
-    path: str
-    old_text: str = ""
-    new_text: str = ""
-    action: Literal["replace", "create", "delete"] = "replace"
-
-
-def apply_patch(context: ToolContext, edits: list[Edit]) -> ToolOutcome:
-    """Make several changes, in one file or in many, as one act: all of them or none.
-
-    edits: the changes, in order; a later one sees what the earlier ones did
-    """
-    if not 1 <= len(edits) <= _EDITS:
-        message = f"Nothing was written: a patch has 1 to {_EDITS} edits, not {len(edits)}."
-        raise ToolProblem(message)
-    attempt = 1
-    while True:
-        draft = _Draft(context)
-        problems = [
-            f"Edit {number} ({edit.path}): {problem}."
-            for number, edit in enumerate(edits, 1)
-            if (problem := draft.add(edit))
-        ]
-        if problems:
-            raise ToolProblem(" ".join(["Nothing was written.", *problems]))
-        try:
-            return draft.land()
-        except VersionMismatch:
-            # Somebody else wrote meanwhile: the edits are tried on what is there now.
-            attempt += 1
-            if attempt > _ATTEMPTS:
-                raise
-
-
-class _Draft:
-    """What a patch makes of the files it touches, before anything is written."""
-
-    def __init__(self, context: ToolContext) -> None:
-        self._context = context
-        self._before: dict[str, FileVersion | None] = {}
-        self._after: dict[str, str | None] = {}
-
-    def add(self, edit: Edit) -> str:
-        """Apply one edit; says what is wrong with it, or nothing."""
-        try:
-            path = self._load(edit.path)
-            self._after[path] = self._changed(path, edit)
-        except ToolProblem as problem:
-            return problem.sentence.rstrip(".")
-        return ""
-
-    def _load(self, path: str) -> str:
-        key = self._context.workspace.relative(path)
-        if key not in self._before:
-            file = _existing(self._context, path)
-            self._before[key] = file
-            self._after[key] = None if file is None else _decoded(file)
-        return key
-
-    def _changed(self, path: str, edit: Edit) -> str | None:
-        text = self._after[path]
-        if edit.action == "create":
-            if text is not None:
-                raise ToolProblem("the file exists already")
-            return clean(edit.new_text)
-        if text is None:
-            raise ToolProblem(_missing(self._context, path))
-        if edit.action == "delete":
-            old = self._before[path]
-            if old is not None and old.data:
-                _must_have_read(self._context, old)
-            return None
-        return matching.replace(text, clean(edit.old_text), clean(edit.new_text)).text
-
-    def land(self) -> ToolOutcome:
-        """Write everything as one act: what is made first, what goes last."""
-        order = sorted(
-            self._after, key=lambda path: (self._after[path] is None, self._before[path] is not None)
-        )
-        files: dict[str, bytes | None] = {}
-        for path in order:
-            text = self._after[path]
-            files[path] = None if text is None else text.encode()
-        written = self._context.workspace.write_many(
-            files,
-            expect={path: file.version if file else None for path, file in self._before.items()},
-        )
-        for path in order:
-            self._context.seen.pop(path, None)
-        rows = [f"{self._verb(path)} {path}" for path in order]
-        return ToolOutcome(
-            ok=True,
-            content="\n".join(rows),
-            data={"paths": [path for path in order if path in written]},
-        )
-
-    def _verb(self, path: str) -> str:
-        if self._after[path] is None:
-            return "Deleted"
-        return "Made" if self._before[path] is None else "Edited"
-
-
 def _text(context: ToolContext, path: str) -> tuple[FileVersion, str]:
     """A file and its text, without byte order mark; a shipped one where the workspace has none."""
     try:
-        file = context.workspace.read(path, limit=READ_BYTES)
+        file = context.workspace.read(path, limit=file_access.READ_BYTES)
     except FileMissing as error:
         shipped = context.shipped.get(path.removeprefix("./"))
         if shipped is None:
-            raise ToolProblem(_missing(context, path)) from error
+            raise ToolProblem(file_access.missing(context, path)) from error
         return FileVersion(path, b"", ""), shipped
-    return file, _decoded(file).removeprefix("\ufeff")
+    return file, file_access.text_of(file).removeprefix("\ufeff")
 
 
-def _existing(context: ToolContext, path: str) -> FileVersion | None:
-    try:
-        return context.workspace.read(path, limit=READ_BYTES)
-    except FileMissing:
-        return None
-
-
-def _decoded(file: FileVersion) -> str:
-    return _decode(file.path, file.data)
-
-
-def _decode(path: str, data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        message = f"{path} is no text file ({len(data):,} bytes); it can be neither read nor edited."
-        raise ToolProblem(message)
-    return text
-
-
-def _lines(text: str) -> list[str]:
-    """Lines as numbered everywhere: parted by LF only, the end of the last one not one more."""
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def _page(
-    lines: list[str], first: int, limit: int, room: int
-) -> tuple[list[str], int, bool]:
+def _page(lines: list[str], first: int, limit: int, room: int) -> tuple[list[str], int, bool]:
     """Numbered lines from *first* that fit, the index after the last, and whether one is cut."""
     shown: list[str] = []
     for at in range(first, min(first + limit, len(lines))):
@@ -328,49 +173,15 @@ def _remember(
     context.seen[file.path] = Seen(file.version, max(upto, last), is_whole=max(upto, last) >= count)
 
 
-def _must_have_read(context: ToolContext, file: FileVersion) -> None:
-    """A whole file is replaced or deleted only by who has seen all of it as it is now."""
-    seen = context.seen.get(file.path)
-    if seen is not None and seen.version != file.version:
-        message = f"{file.path} has changed since you read it. Nothing was written. Read it again."
-        raise ToolProblem(message)
-    if seen is None or not seen.is_whole:
-        message = (
-            f"{file.path} exists, and you have not read all of it in this turn. Nothing was "
-            "written. Read it first, or change a part of it with edit_file."
-        )
-        raise ToolProblem(message)
-
-
-def _missing(context: ToolContext, path: str) -> str:
-    """That there is no such file, with those that were probably meant."""
-    name = path.rstrip("/").rsplit("/", 1)[-1]
-    files = [
-        entry.path
-        for entry in islice(context.workspace.walk(), _MEANT_AMONG)
-        if entry.kind == "file"
-    ]
-    meant = [each for each in files if each.rsplit("/", 1)[-1].casefold() == name.casefold()]
-    meant = meant or difflib.get_close_matches(path, files, n=3, cutoff=0.75)
-    hint = f" There is {_listed(meant[:3])}." if meant else ""
-    return f"There is no file {names.shown(path)}.{hint}"
-
-
-def _listed(paths: Iterable[str]) -> str:
-    return ", ".join(names.shown(path) for path in paths)
-
-
 def _snippet(made: matching.Replaced, new_text: str) -> str:
     """The lines around an edit, numbered."""
-    lines = _lines(made.text)
+    lines = file_access.lines_of(made.text)
     first = max(made.line - 1 - _SNIPPET, 0)
     last = min(made.line + new_text.count("\n") + _SNIPPET, first + 40, len(lines))
     return "\n".join(f"{at + 1:>5}\t{lines[at][:300]}" for at in range(first, last))
 
 
-def _tools() -> dict[str, Tool]:
-    functions: list[Any] = [read_file, list_dir, write_file, edit_file, apply_patch]
-    return {function.__name__: Tool.of(function) for function in functions}
-
-
-FILE_TOOLS = _tools()
+FILE_TOOLS = {
+    function.__name__: Tool.of(function)
+    for function in (read_file, list_dir, write_file, edit_file)
+}

@@ -12,6 +12,8 @@ from jenny.agent.errors import ToolProblem
 
 # More places than this are counted no further.
 _PLACES = 1_000
+# Of several places, so many are named.
+_NAMED = 10
 # A nearest line is sought among so many lines, of which so many characters are compared.
 _NEAR_LINES = 20_000
 _NEAR_CHARS = 300
@@ -54,8 +56,8 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> Replaced:
     if not places:
         raise ToolProblem(nearest(text, old))
     if len(places) > 1 and not every:
-        lines = ", ".join(str(line_of(text, place)) for place in places[:10])
-        more = f" and {len(places) - 10} more" if len(places) > 10 else ""
+        lines = ", ".join(str(line_of(text, place)) for place in places[:_NAMED])
+        more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
         message = (
             f"old_text is there {len(places)} times (lines {lines}{more}); "
             "give more of the text around the one that is meant"

@@ -94,7 +94,10 @@ def framed(text: str, kind: str = "markdown") -> str:
 def one_line(text: str, limit: int = 500) -> str:
     """A text from a file as it can stand in a line of a list: white space single, nothing
     invisible, cut at *limit* characters."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in clean(text)).split())
+    text = clean(text)
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    line = " ".join(text.split())
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 

@@ -32,6 +32,7 @@ _CALLS = 2_000
 # How long a run waits for one of the few sandboxes to be free.
 _QUEUE_SECONDS = 30.0
 _POLL_SECONDS = 0.05
+_TRACEBACK_CHARS = 4_000
 _PREFIX = "__value__ = ("
 
 _lock = threading.Lock()
@@ -202,7 +203,10 @@ def _said(error: "pydantic_monty.MontyError") -> str:
     if _PREFIX in shown:
         # The marks under the lines point beside once our own words are gone.
         shown = re.sub(r"\n +~+(?=\n)", "", shown.replace(_PREFIX, ""))
-    return shown if len(shown) <= 4_000 else f"{shown[:2_000]}\n…\n{shown[-2_000:]}"
+    if len(shown) <= _TRACEBACK_CHARS:
+        return shown
+    half = _TRACEBACK_CHARS // 2
+    return f"{shown[:half]}\n…\n{shown[-half:]}"
 
 
 def _with_last_value(code: str) -> str:
@@ -212,9 +216,7 @@ def _with_last_value(code: str) -> str:
     and not ours. Lines keep their numbers.
     """
     try:
-        tree = compile(
-            code, "code.py", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        )
+        tree = compile(code, "code.py", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # What this Python cannot read, the sandbox explains.
         return f"{code}\nNone"

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
+from jenny.agent.file_access import READ_BYTES
 from jenny.agent.tools import ToolContext
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from jenny.workspace.listing import Entry
 
-READ_BYTES = 20_000_000
 _SCAN_ENTRIES = 20_000
 _READ_ONLY = "files can only be read here; write them with another tool"
 
@@ -48,9 +48,7 @@ class SandboxFiles:
             for entry in self._listed(str(path))
         ]
 
-    def answer(
-        self, *, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any
-    ) -> Any:
+    def answer(self, *, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> Any:
         """What ``open``, ``pathlib`` and ``os`` in the sandbox get."""
         answer = self._answers.get(name)
         if answer is not None:
@@ -115,7 +113,7 @@ class SandboxFiles:
         kind = self._kind(path)
         if kind is None:
             raise FileNotFoundError(str(path))
-        found = [ScanEntry("", kind == "folder", kind == "file", False)]
+        found = [ScanEntry("", kind == "folder", kind == "file", is_symlink=False)]
         if kind == "file":
             return found
         start = len(_inside(path)) + 1 if _inside(path) else 0
@@ -126,7 +124,7 @@ class SandboxFiles:
             if len(found) >= _SCAN_ENTRIES:
                 raise PermissionError(f"the folder has more than {_SCAN_ENTRIES:,} entries")
             found.append(
-                ScanEntry(relative, entry.kind == "folder", entry.kind == "file", False)
+                ScanEntry(relative, entry.kind == "folder", entry.kind == "file", is_symlink=False)
             )
         return found
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jenny.agent.errors import ToolProblem
+from jenny.agent.file_access import READ_BYTES
 from jenny.agent.search.globs import Glob
 from jenny.agent.search.lines import LineSearch, TimeUp
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.workspace.errors import FileMissing, FileTooLarge, PathRefused
 
-FILE_BYTES = 20_000_000
 SECONDS = 10.0
 _PATHS = 1_000
 _MATCHES = 500
@@ -143,7 +143,7 @@ class _Report:
 
 def _search_file(context: ToolContext, search: LineSearch, path: str, report: _Report) -> None:
     try:
-        data = context.workspace.read(path, limit=FILE_BYTES).data
+        data = context.workspace.read(path, limit=READ_BYTES).data
     except (FileTooLarge, PathRefused):
         report.skipped += 1
         return

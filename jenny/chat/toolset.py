@@ -4,6 +4,7 @@ from pathlib import Path
 
 from jenny.agent import sandbox
 from jenny.agent.file_tools import FILE_TOOLS
+from jenny.agent.patch_tool import APPLY_PATCH
 from jenny.agent.runs import RUN_KINDS
 from jenny.agent.search_tools import SEARCH_TOOLS
 from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext
@@ -16,6 +17,7 @@ from memory import skills
 TOOLS: dict[str, Tool] = {
     **FILE_TOOLS,
     **SEARCH_TOOLS,
+    APPLY_PATCH.name: APPLY_PATCH,
     sandbox.PYTHON_EXEC.name: sandbox.PYTHON_EXEC,
 }
 

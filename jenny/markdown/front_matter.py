@@ -56,20 +56,24 @@ def read(text: str) -> FrontMatter:
     if closing is None:
         return FrontMatter(body=text, problem="the header has no closing line of ---")
     header, body = text[opening.end() : closing.start()], text[closing.end() + 1 :]
+    values, problem = _parsed(header)
+    return FrontMatter(values, body, problem)
+
+
+def _parsed(header: str) -> tuple[dict[str, Any], str]:
+    """The header's values, or why there are none."""
     if len(header) > MAX_CHARS:
-        return FrontMatter(body=body, problem=f"the header is longer than {MAX_CHARS:,} characters")
+        return {}, f"the header is longer than {MAX_CHARS:,} characters"
     try:
         values = yaml.load(header, Loader=_Loader)  # noqa: S506 - a safe loader
     except yaml.MarkedYAMLError as error:
-        return FrontMatter(body=body, problem=_said(error))
+        return {}, _said(error)
     except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
         # Dates that do not exist and the like escape the loader as plain errors.
-        return FrontMatter(body=body, problem=f"the header is no YAML ({_short(error)})")
-    if values is None:
-        return FrontMatter(body=body)
-    if not isinstance(values, dict):
-        return FrontMatter(body=body, problem="the header is no list of “key: value” lines")
-    return FrontMatter({str(key): value for key, value in values.items()}, body)
+        return {}, f"the header is no YAML ({_short(error)})"
+    if not isinstance(values, dict | None):
+        return {}, "the header is no list of “key: value” lines"
+    return {str(key): value for key, value in (values or {}).items()}, ""
 
 
 def _said(error: yaml.MarkedYAMLError) -> str:

@@ -18,11 +18,10 @@ from pathlib import Path
 from threading import Lock
 
 from jenny.workspace import names, paths
-from jenny.workspace.errors import FileMissing, PathRefused
+from jenny.workspace.errors import PathRefused
+from jenny.workspace.reading import Reading, read_open, read_text
 
 type Stamp = tuple[int, int, int, int]
-
-MAX_BYTES = 1_000_000
 
 _stamp: Callable[[os.stat_result], Stamp] = attrgetter(
     "st_ctime_ns", "st_mtime_ns", "st_size", "st_ino"
@@ -30,20 +29,6 @@ _stamp: Callable[[os.stat_result], Stamp] = attrgetter(
 _TICK_NS = 50_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a file gave: its text, or why there is none (``problem``, a sentence).
-
-    The text is without byte order mark and has ``\\n`` line ends; *data* is as on disk.
-    """
-
-    path: str
-    data: bytes = b""
-    text: str = ""
-    problem: str = ""
-    is_missing: bool = False
 
 
 class Kept[V]:
@@ -208,50 +193,6 @@ class StampedFolder[T, R]:
         return _Child(name, found, reading.is_missing, self._read_one(name, reading))
 
 
-def read_text(root: Path, path: str) -> Reading:
-    """A file's text through the gate; whatever stands in the way becomes the problem."""
-    try:
-        fd = paths.open_file(paths.locate(Path(os.path.realpath(root)), path))
-    except FileMissing:
-        return Reading(path, is_missing=True)
-    except PathRefused as error:
-        return Reading(path, problem=f"{path} cannot be read: {error.sentence}")
-    return _read_open(fd, path)
-
-
-def _read_open(fd: int, path: str) -> Reading:
-    """The text of an open file, which is closed."""
-    try:
-        size = os.fstat(fd).st_size
-        if size > MAX_BYTES:
-            return Reading(path, problem=_too_large(path, size))
-        with open(fd, "rb", closefd=False) as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        return Reading(path, problem=f"{path} cannot be read: {error.strerror}.")
-    finally:
-        os.close(fd)
-    if len(data) > MAX_BYTES:
-        return Reading(path, problem=_too_large(path, len(data)))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return Reading(
-            path,
-            data,
-            problem=f"{path} is not UTF-8 text (byte {error.start + 1:,}), so it was left out. "
-            "Save it as UTF-8.",
-        )
-    return Reading(path, data, text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _too_large(path: str, size: int) -> str:
-    return (
-        f"{path} has {size:,} bytes, more than the {MAX_BYTES:,} that are read at once, "
-        "so it was left out. Make it smaller."
-    )
-
-
 def _read_beside(fd: int, name: str, file: str, path: str) -> Reading | None:
     """``name/file`` under the folder *fd*, no link followed; ``None``: ask the gate."""
     try:
@@ -265,7 +206,7 @@ def _read_beside(fd: int, name: str, file: str, path: str) -> Reading | None:
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
         return None
-    return _read_open(opened, path)
+    return read_open(opened, path)
 
 
 def _children(folder: int | Path) -> list[str]:

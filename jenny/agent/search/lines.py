@@ -16,7 +16,7 @@ _CHILD = Path(__file__).with_name("child.py")
 PATTERN_CHARS = 1_000
 
 
-class TimeUp(Exception):  # noqa: N818 - what was found before is kept
+class TimeUp(Exception):
     """The search took as long as it may."""
 
 
