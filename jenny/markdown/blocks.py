@@ -16,7 +16,7 @@ from jenny.markdown.maths import maths_plugin
 from jenny.markdown.rules import mark_tasks, rules_plugin
 
 _INLINE_MARK = re.compile(r"[*_\[\]!`<&~$\\:^]")
-_PLAIN_EXEMPT = frozenset({"fence", "code_block"})
+_WITHOUT_MARKS = frozenset({"code_block", "fence", "plain"})
 
 Environment = MutableMapping[str, Any]
 """What the parser keeps between blocks: ``references`` and ``footnotes``."""
@@ -60,6 +60,13 @@ def split(text: str, environment: Environment) -> list[Block]:
     return list(grouped(tokens))
 
 
+def formatted_length(text: str) -> int:
+    """How much of *text*, from its beginning, is formatted (``limits.SOURCE``)."""
+    if len(text) <= limits.SOURCE:
+        return len(text)
+    return text.rfind("\n", 0, limits.SOURCE) + 1 or limits.SOURCE
+
+
 def grouped(tokens: list[Token]) -> Iterator[Block]:
     """*tokens* by top-level block."""
     depth = 0
@@ -85,18 +92,13 @@ def line_starts(text: str) -> list[int]:
     return starts
 
 
-def parse_inline(
-    block: Block, source: str, environment: Environment, *, offset: int
-) -> list[Token]:
+def parse_inline(block: Block, source: str, environment: Environment) -> list[Token]:
     """The block's tokens with their inline children; one ``plain`` token when it is too large.
 
-    *source* is the block's own text, *offset* where it begins in the whole text.
+    *source* is the block's own text.
     """
-    too_large = offset > limits.SOURCE or (
-        len(source) > limits.BLOCK and block.kind not in _PLAIN_EXEMPT
-    )
-    if too_large:
-        return [_plain(source)]
+    if len(source) > limits.BLOCK and block.kind not in _WITHOUT_MARKS:
+        return [plain(source)]
     for token in block.tokens:
         if token.type == "inline":
             token.children = _children(token.content, environment)
@@ -119,7 +121,7 @@ def mark_tail(tokens: list[Token]) -> bool:
         if token.type == "inline":
             token.children = [*(token.children or []), Token("tail", "", 0)]
             return True
-        if token.type in _PLAIN_EXEMPT:
+        if token.type in _WITHOUT_MARKS:
             token.meta["tail"] = True
             return True
         if token.nesting >= 0:
@@ -135,7 +137,8 @@ def _children(content: str, environment: Environment) -> list[Token]:
     return [token]
 
 
-def _plain(source: str) -> Token:
+def plain(source: str) -> Token:
+    """A token that shows *source* as it was written."""
     token = Token("plain", "pre", 0)
     token.content = source
     return token

@@ -26,7 +26,8 @@ _SAME_KIND: Final = {
 }
 _STEADY = re.compile(r"(?:[^\W_]| )+\Z")
 _STEADY_END = re.compile(r"(?:^|[ \n])[^\W_]+ ?\Z")
-_ENDED_BY_BLANK = frozenset({"paragraph_open", "heading_open", "table_open", "blockquote_open"})
+_TABLES = frozenset({"table_open", "plain"})
+_ENDED_BY_BLANK = _TABLES | {"paragraph_open", "heading_open", "blockquote_open"}
 _ENDED_BY_ITSELF = frozenset({"hr", "math_block"})
 
 
@@ -37,15 +38,20 @@ def finished(blocks: list[Block], text: str, starts: list[int]) -> int:
     """
     if not blocks:
         return 0
-    partial = _unfinished_line(text, starts)
-    if _is_closed(blocks[-1], text, starts, partial):
+    lines = len(starts) - 1
+    complete = lines if text.endswith("\n") else lines - 1
+    if _is_closed(blocks[-1], text, starts, complete):
         return len(blocks)
     last = blocks[-1]
+    settled = lines if _SETTLED.match(text, starts[lines - 1]) else complete
+    # A bar that comes later in the line below a table would make a row of it.
+    if len(blocks) > 1 and blocks[-2].kind in _TABLES and blocks[-2].end == last.first:
+        settled = complete
     # The line below a table's head decides whether it is one.
     opened = last.first + 1 if last.kind == "table_open" else last.first
-    if opened < partial:
+    if opened < settled:
         return len(blocks) - 1
-    if len(blocks) > 1 and _is_closed(blocks[-2], text, starts, partial):
+    if len(blocks) > 1 and _is_closed(blocks[-2], text, starts, complete):
         return len(blocks) - 1
     return max(len(blocks) - 2, 0)
 
@@ -99,7 +105,7 @@ class LineWatch:
             return _FENCE_END.match(self._head) is not None
         if not self._head.strip():
             return False
-        if self.kind == "table_open":
+        if self.kind in _TABLES:
             return "|" not in self._head
         same = _SAME_KIND.get(self.kind)
         if same is not None and same.match(self._head):
@@ -111,17 +117,12 @@ class LineWatch:
         return _NEW_BLOCK.match(self._head) is not None
 
 
-def _unfinished_line(text: str, starts: list[int]) -> int:
-    """The number of the line that may still change: past the end when all are settled."""
-    count = len(starts) - 1
-    if text.endswith("\n"):
-        return count
-    return count if _SETTLED.match(text, starts[count - 1]) else count - 1
+def _is_closed(block: Block, text: str, starts: list[int], complete: int) -> bool:
+    """Whether *block* ended by a line of its own, or by a blank one.
 
-
-def _is_closed(block: Block, text: str, starts: list[int], partial: int) -> bool:
-    """Whether *block* ended by a line of its own, or by a blank one."""
-    if block.end > partial:
+    *complete* is how many lines of *text* are complete.
+    """
+    if block.end > complete:
         return False
     if block.kind in _ENDED_BY_ITSELF:
         return True
@@ -135,6 +136,6 @@ def _is_closed(block: Block, text: str, starts: list[int], partial: int) -> bool
             and block.end - block.first > 1
             and found[1].startswith(block.tokens[0].markup)
         )
-    if block.kind not in _ENDED_BY_BLANK or block.end >= partial:
+    if block.kind not in _ENDED_BY_BLANK or block.end >= complete:
         return False
     return not text[starts[block.end] : starts[block.end + 1]].strip()

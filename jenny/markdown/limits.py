@@ -4,8 +4,8 @@ The limits are far above what a model or a person writes on purpose. They keep
 the cost of hostile text in proportion to its length. Lengths are characters.
 """
 
-SOURCE = 1_000_000
-"""Blocks that begin after this many characters of one text are not formatted."""
+SOURCE = 500_000
+"""What follows the last line that ends before this many characters is not formatted."""
 
 BLOCK = 200_000
 """Longest top-level block that is formatted; fenced code is exempt, being plain anyway."""
@@ -19,7 +19,7 @@ INLINE_MARKS = 4_000
 DEPTH = 24
 """Levels of quotes and lists inside each other (a list and its item are two)."""
 
-HIGHLIGHT = 50_000
+HIGHLIGHT = 30_000
 """Longest code that is coloured."""
 
 FORMULA = 4_000

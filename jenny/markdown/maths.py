@@ -1,4 +1,4 @@
-"""Formulas: ``$…$``, ``$$…$$``, ``\\(…\\)`` and ``\\[…\\]`` become MathML.
+r"""Formulas: ``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]`` become MathML.
 
 Dollars are money more often than maths, so what stands between two of them must
 look like a formula. A formula that cannot be typeset is shown as it was written.
@@ -18,15 +18,17 @@ from markdown_it.rules_inline import StateInline
 from jenny.markdown import limits
 from jenny.markdown.sanitise import MATH_ATTRIBUTES, MATH_TAGS
 
-# Formulas in running text have at most 1,000 characters. Between dollars: no white space at either end and no digit behind (as in "$5 and $6").
+# Formulas in running text have at most 1,000 characters. Between dollars there is no
+# white space at either end, and no digit follows (as in "$5 and $6").
 _DOLLARS = re.compile(r"\$(?!\s)((?:\\.|[^\\$\n]|\n(?!\n)){1,1000}?)(?<!\s)\$(?!\d)")
 _DOUBLE_DOLLARS = re.compile(r"\$\$((?:\\.|[^\\$]){1,1000}?)\$\$")
 _PARENTHESES = re.compile(r"\\\(((?:(?!\\[()])[\s\S]){1,1000}?)\\\)")
 _BRACKETS = re.compile(r"\\\[((?:(?!\\[\[\]])[\s\S]){1,1000}?)\\\]")
 
 _MARKS = re.compile(r"[\\^_={}<>+*/|]")
-_WORDS = re.compile(r"[^\W\d_]{2,}[\s,.;:]+[^\W\d_]{2,}|[.,;:!?]\s+\w|\w\s+[^\W\d_]{4,}")
-_PRICE = re.compile(r"\d[\d.,]*\s*(?:[^\W\d_]{2,}|[-\u2013\u2014/]\s*\Z|\Z)")
+_SHORT = re.compile(r"(?!.*[^\W\d_]{4})[\w\s(),.!'%-]{1,24}\Z")
+_PROSE = re.compile(r"[^\W\d_]{2,}[\s,.;:]+[^\W\d_]{2,}")
+_UNENDED = ("/", ":", ",", ";", "&", "=")
 
 # Environments that the converter does not know, as the array that looks the same.
 _ENVIRONMENT = re.compile(
@@ -84,10 +86,18 @@ def typeset(formula: str, *, display: bool) -> str | None:
 
 
 def looks_like_maths(formula: str) -> bool:
-    """Whether what stands between two dollars is a formula and not the words between two prices."""
-    if _MARKS.search(formula):
-        return not _WORDS.search(formula) or "\\" in formula or "^" in formula
-    return not _PRICE.match(formula) and not _WORDS.search(formula)
+    """Whether *formula*, found between two dollars, is one.
+
+    It is not when it reads like the words between two prices or like half of a path
+    of variables ("$HOME/$USER").
+    """
+    if formula.endswith(_UNENDED):
+        return False
+    if "\\" in formula or "^" in formula:
+        return True
+    if _PROSE.search(formula):
+        return False
+    return _MARKS.search(formula) is not None or _SHORT.match(formula) is not None
 
 
 def _known_environments(formula: str) -> str:
@@ -165,22 +175,25 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]].strip()
-    opening = first[:2]
-    closing = {"$$": "$$", "\\[": "\\]"}.get(opening)
-    if closing is None:
+    closing = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
+    if closing is None or not _opens_block(first[2:], closing):
         return False
-    rest = first[2:]
-    if closing in rest and not (rest.endswith(closing) and rest.count(closing) == 1):
-        return False
-    if rest.endswith(closing):
-        if closing == "\\]" and not _MARKS.search(rest[:-2]):
-            return False
-    elif rest.startswith("$") or (closing == "\\]" and rest and not _MARKS.search(rest)):
-        return False
-    if silent:
-        return True
-    _push_block(state, start, end, closing=closing, one_line=rest.endswith(closing))
+    if not silent:
+        _push_block(state, start, end, closing=closing, one_line=first[2:].endswith(closing))
     return True
+
+
+def _opens_block(rest: str, closing: str) -> bool:
+    """Whether a line that begins with an opening mark and goes on with *rest* is a formula."""
+    if rest.endswith(closing):
+        content = rest[: -len(closing)]
+    elif closing in rest or rest.startswith("$"):
+        return False
+    else:
+        content = rest
+    # "\\[" is also how a bracket is written that is to be no link.
+    is_formula = closing == "$$" or not content or _MARKS.search(content) is not None
+    return closing not in content and is_formula
 
 
 def _push_block(state: StateBlock, start: int, end: int, *, closing: str, one_line: bool) -> None:

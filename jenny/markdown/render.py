@@ -3,9 +3,11 @@
 from jenny.markdown.blocks import (
     Environment,
     footnotes_at_end,
+    formatted_length,
     grouped,
     line_starts,
     parse_inline,
+    plain,
     split,
 )
 from jenny.markdown.html import Carry, to_html
@@ -21,13 +23,16 @@ def render(source: str, *, prefix: str = "") -> str:
     makes the ids of footnotes unique where several texts share a page.
     """
     text = normalise(source)
+    end = formatted_length(text)
+    text, rest = text[:end], text[end:]
     environment: Environment = {}
     starts = line_starts(text)
     tokens = []
     for block in split(text, environment):
-        start = starts[block.first]
-        own = text[start : starts[block.end]]
-        tokens += parse_inline(block, own, environment, offset=start)
+        own = text[starts[block.first] : starts[block.end]]
+        tokens += parse_inline(block, own, environment)
+    if rest:
+        tokens.append(plain(rest))
     carry = Carry()
     pieces = []
     for block in grouped(footnotes_at_end(tokens, environment)):

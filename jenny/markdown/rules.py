@@ -13,6 +13,8 @@ _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _OPENING_TAG = re.compile(r"<(b|del|em|i|ins|kbd|mark|q|s|small|strong|sub|sup|u)>", re.IGNORECASE)
 _ADDRESS = re.compile(r"://[^\s<>\"`\x00-\x20]{1,2000}")
 _SCHEME = re.compile(r"(?<![^\W_])https?\Z", re.IGNORECASE)
+# A heading, quote, fence or list item that holds a bar is not the head of a table.
+_OTHER_BLOCK = re.compile(r"#{1,6}[ \t]|>|```|~~~|[-*+][ \t]|\d{1,9}[.)][ \t]")
 _CHECKBOX = re.compile(r"\[([ xX])\](?=\s)")
 
 
@@ -39,7 +41,7 @@ def mark_tasks(tokens: list[Token]) -> None:
         box = Token("task_box", "input", 0)
         box.meta = {"done": found[1] != " "}
         inline.children = [box, *children]
-        item.attrSet("class", "task")
+        item.meta["task"] = True
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -61,18 +63,30 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The parser's tables, unless filling up short rows would blow one up out of proportion."""
-    if not table(state, start, end, True):
+    """The parser's tables, unless filling up short rows would blow one up out of proportion.
+
+    One that is too large to be formatted is not taken apart either.
+    """
+    head = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    if _OTHER_BLOCK.match(head) or not table(state, start, end, silent=True):
         return False
     columns = _pipes(state, start) + 1
     length = 0
-    for rows, line in enumerate(range(start, end), start=1):
-        if not _pipes(state, line):
-            break
-        length += state.eMarks[line] - state.bMarks[line]
-        if columns * rows > 2 * length + limits.TABLE_SLACK:
+    line = start
+    while line < end and _pipes(state, line):
+        length += state.eMarks[line] - state.bMarks[line] + 1
+        line += 1
+        if columns * (line - start) > 2 * length + limits.TABLE_SLACK:
             return False
-    return silent or bool(table(state, start, end, silent))
+    if silent:
+        return True
+    if length <= limits.BLOCK:
+        return bool(table(state, start, end, silent))
+    token = state.push("plain", "pre", 0)
+    token.content = state.getLines(start, line, state.blkIndent, keepLastLF=True)
+    token.map = [start, line]
+    state.line = line
+    return True
 
 
 def _table_end(state: StateBlock, line: int, _end: int, silent: bool) -> bool:

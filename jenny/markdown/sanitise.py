@@ -7,6 +7,8 @@ should ever have to be removed; it stands for the day when that is not so.
 import nh3
 from pygments.token import STANDARD_TYPES
 
+from jenny.markdown.addresses import SCHEMES, is_picture
+
 MATH_TAGS = frozenset(
     (
         "math",
@@ -151,14 +153,6 @@ _VALUES: dict[str, dict[str, set[str]]] = {
     "section": {"aria-label": {"Footnotes"}, "role": {"doc-endnotes"}},
     "th": {"scope": {"col"}},
 }
-SCHEMES = frozenset({"http", "https", "mailto", "tel"})
-
-_IMAGE_START = (
-    "data:image/png;base64,",
-    "data:image/jpeg;base64,",
-    "data:image/gif;base64,",
-    "data:image/webp;base64,",
-)
 
 
 def _cleaner(*, images: bool) -> nh3.Cleaner:
@@ -178,7 +172,7 @@ def _cleaner(*, images: bool) -> nh3.Cleaner:
 
 def _only_own_images(tag: str, attribute: str, value: str) -> str | None:
     if tag == "img" and attribute == "src":
-        return value if value.startswith(_IMAGE_START) else None
+        return value if is_picture(value) else None
     if attribute == "href" and value.lstrip().lower().startswith("data:"):
         return None
     return value
@@ -192,8 +186,3 @@ def sanitise(html: str) -> str:
     """*html* without any tag, attribute, class or address that is not on the lists."""
     # The cleaner that knows pictures asks Python about every attribute, hence is kept for those.
     return (_WITH_IMAGES if "<img " in html else _PLAIN).clean(html)
-
-
-def is_embedded_image(address: str) -> bool:
-    """Whether *address* holds the picture itself, in a format that cannot carry script."""
-    return address.startswith(_IMAGE_START)

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
+from jenny.markdown import limits
 from jenny.markdown.blocks import (
     Block,
     Environment,
     line_starts,
     mark_tail,
     parse_inline,
+    plain,
     split,
 )
 from jenny.markdown.boundary import LineWatch, ends_steadily, finished, is_steady
@@ -27,7 +29,9 @@ from jenny.markdown.text import Intake
 _SMALL: Final = 2_000
 """Characters up to which the open chunk is parsed at every change."""
 
+_LARGE: Final = 32_000
 _GROWTH: Final = 8
+_GROWTH_OF_LARGE: Final = 2
 """A larger one is sent again after it grew by one part in this many."""
 
 _CREDIT: Final = 16
@@ -80,6 +84,7 @@ class StreamRenderer:
         self._credit = 0
         self._watch = LineWatch()
         self._steady = False
+        self._is_plain = False
         self._open_html = ""
         self._tail: list[str] = []
         self._space = ""
@@ -116,20 +121,21 @@ class StreamRenderer:
         self._region.append(text)
         self._size += len(text)
         self._credit += _CREDIT * len(text)
-        triggered = self._watch.feed(text)
-        if self._steady and is_steady(text):
+        may_end = self._watch.feed(text)
+        if self._is_plain or (self._steady and is_steady(text)):
             return self._append(text)
+        if self._offset + self._size > limits.SOURCE:
+            return self._give_up()
         if self._size <= _SMALL or self._has_grown():
             return self._parse(send=True)
-        if triggered and self._credit >= self._size:
+        if may_end and self._credit >= self._size:
             self._credit -= self._size
-            ops = self._parse(send=False)
-            if ops:
-                return ops
+            return self._parse(send=False) or self._append(text)
         return self._append(text)
 
     def _has_grown(self) -> bool:
-        return (self._size - self._sent_size) * _GROWTH >= self._sent_size
+        growth = _GROWTH if self._sent_size < _LARGE else _GROWTH_OF_LARGE
+        return (self._size - self._sent_size) * growth >= self._sent_size
 
     def _append(self, text: str) -> list[Op]:
         """Show *text* as it is; white space at the end waits, as formatting drops it there."""
@@ -151,11 +157,7 @@ class StreamRenderer:
         count = finished(parsed.blocks, text, parsed.starts)
         if not count and not send:
             return []
-        ops: list[Op] = []
-        for block in parsed.blocks[:count]:
-            html, self._carry = self._html(block, parsed, self._carry)
-            ops.append(Done(self.done_count, html))
-            self._done.append(html)
+        ops = self._finish(parsed, count)
         open_html = self._open(parsed, count)
         if count:
             self._cut(parsed, count)
@@ -167,16 +169,36 @@ class StreamRenderer:
         self._space = " " if self._steady and text.endswith(" ") else ""
         return ops
 
+    def _give_up(self) -> list[Op]:
+        """Finish what may be formatted; everything behind it is shown as it comes."""
+        text = "".join(self._region)
+        end = text.rfind("\n", 0, limits.SOURCE - self._offset) + 1
+        if not end and not self._offset:
+            end = limits.SOURCE
+        self._is_plain = True
+        self._steady = False
+        parsed = _parsed(text[:end], self._references)
+        ops = self._finish(parsed, len(parsed.blocks))
+        rest = plain(text[end:])
+        mark_tail([rest])
+        self._open_html = sanitise(to_html([rest], self._carry, prefix="")[0])
+        self._tail = []
+        self._region = []
+        return [*ops, Open(self.done_count, self._open_html)]
+
+    def _finish(self, parsed: "_Parsed", count: int) -> list[Op]:
+        ops: list[Op] = []
+        for block in parsed.blocks[:count]:
+            html, self._carry = self._html(block, parsed, self._carry)
+            ops.append(Done(self.done_count, html))
+            self._done.append(html)
+        return ops
+
     def _html(
         self, block: Block, parsed: "_Parsed", carry: Carry, *, is_last: bool = False
     ) -> tuple[str, Carry]:
         start, end = parsed.starts[block.first], parsed.starts[block.end]
-        tokens = parse_inline(
-            block,
-            parsed.text[start:end],
-            parsed.environment,
-            offset=self._offset + start,
-        )
+        tokens = parse_inline(block, parsed.text[start:end], parsed.environment)
         if block.kind == "footnote_reference_open":
             # Footnotes stand at the end, which a stream does not know yet.
             return "", carry

@@ -8,7 +8,7 @@ _HIGH_SURROGATE = re.compile("[\ud800-\udbff]\\Z")
 
 
 def normalise(text: str) -> str:
-    """*text* with ``\\n`` line ends; halves of a pair joined, and what stands alone replaced."""
+    r"""*text* with ``\n`` line ends; halves of a pair joined, and what stands alone replaced."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", _REPLACEMENT)
     if _SURROGATE.search(text):
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
