@@ -30,7 +30,9 @@ def faults(page: Page) -> list[str]:
 
 def overflow(page: Page) -> int:
     """Pixels by which the page is wider than the window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))
+    size = page.viewport_size
+    assert size is not None
+    return int(page.evaluate("document.documentElement.scrollWidth")) - size["width"]
 
 
 def options(width: int, scheme: str) -> dict[str, object]:
@@ -39,6 +41,7 @@ def options(width: int, scheme: str) -> dict[str, object]:
         "viewport": {"width": width, "height": 800},
         "color_scheme": scheme,
         "has_touch": width < 500,
+        "is_mobile": width < 500,
     }
 
 
@@ -147,8 +150,8 @@ def test_a_conversation_can_be_held_by_the_keyboard_alone(
     page.keyboard.press("Control+Home")
     reach(page, "Rename or delete")
     page.keyboard.press("Enter")
-    expect(page.get_by_label("Name")).to_be_focused()
-    page.get_by_label("Name").press("Control+a")
+    expect(page.get_by_role("textbox", name="Name")).to_be_focused()
+    page.get_by_role("textbox", name="Name").press("Control+a")
     page.keyboard.type("By hand")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="By hand")).to_be_visible()
