@@ -120,7 +120,10 @@ class Answer:
 
     def event(self, data: Any, name: str | None = None) -> None:
         """Send an event of the stream."""
-        name = data.get("type") if name is None and isinstance(data, dict) else name
+        kind = data.get("type") if isinstance(data, dict) else None
+        self._began = self._began or kind == "message_start"
+        self._is_over = self._is_over or kind == "message_stop"
+        name = kind if name is None else name
         self.write(f"event: {name}\ndata: {json.dumps(data)}\n\n".encode())
 
     def begin(self) -> None:

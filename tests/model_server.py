@@ -13,8 +13,10 @@ end are added by themselves: a script that neither fails nor ends otherwise stop
 server lives. A request that nobody has a script for is answered with "ok".
 """
 
+import contextlib
 import http.server
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -120,6 +122,14 @@ class ModelServer:
             )
             return list(self.requests)
 
+    def connections(self) -> int:
+        """How many connections were made to it."""
+        return self._http.count
+
+    def hang_up(self) -> None:
+        """Close the connections that wait for a further request."""
+        self._http.hang_up()
+
     def new_id(self, prefix: str) -> str:
         """An id that this server gave to nothing else."""
         with self._changed:
@@ -152,6 +162,21 @@ class _Http(http.server.ThreadingHTTPServer):
     def __init__(self, model: ModelServer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.model = model
+        self.count = 0
+        self._open: list[Any] = []
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Take a connection, and count it."""
+        self.count += 1
+        connection, address = super().get_request()
+        self._open.append(connection)
+        return connection, address
+
+    def hang_up(self) -> None:
+        """Close all connections."""
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that break off are what is tested."""

@@ -37,7 +37,14 @@ _CONNECTION_ERRORS = (
 for _name in ("anthropic", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
-_http = httpx2.Client(transport=Transport(), trust_env=False, follow_redirects=False, timeout=None)
+_transport = Transport()
+_http = httpx2.Client(transport=_transport, trust_env=False, follow_redirects=False, timeout=None)
+
+
+def prepare() -> None:
+    """Do now what the first request would wait for."""
+    _transport.prepare()
+    _ = _client("http://127.0.0.1").messages
 
 
 class Broken(Exception):
@@ -63,6 +70,7 @@ class Call:
         self.watch = watch
         self._exchange = Exchange(watch, limits)
         self._response: httpx2.Response | None = None
+        self._events: Iterator[Any] = iter(())
         self._messages = _client(base_url).messages
         self._headers: dict[str, Any] = {
             "Authorization": f"Bearer {key}" if key else anthropic.Omit()
@@ -73,6 +81,7 @@ class Call:
         with self._answered():
             stream = self._messages.create(**body, stream=True, extra_headers=self._headers)
             self._response = stream.response
+            self._events = anthropic.Stream.raw_events(stream.response)
 
     def count(self, body: dict[str, Any]) -> int:
         """Let the provider count a request's tokens. Raises ``Refused`` and ``Malformed``."""
@@ -90,10 +99,8 @@ class Call:
         call's arguments anew at every delta, and builds a model of each event and a snapshot of
         the whole, of which nothing is used here; it also skips events without a name.
         """
-        if self._response is None:
-            return
         try:
-            for event in anthropic.Stream.raw_events(self._response):
+            for event in self._events:
                 if event.data and event.event != "ping":
                     yield _parsed(event.data)
         except UnicodeDecodeError as error:

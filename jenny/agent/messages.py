@@ -58,6 +58,9 @@ class ToolResult:
 type Part = Text | Thinking | ToolUse | ToolResult
 type Role = Literal["user", "assistant"]
 
+# What each side may say.
+_KINDS = {"user": (Text, ToolResult), "assistant": (Text, Thinking, ToolUse)}
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -105,7 +108,8 @@ def to_wire(messages: Sequence[Message], *, thinking: bool = True) -> list[dict[
     """
     wire = [
         {"role": message.role, "content": [_block(part) for part in message.parts]}
-        for message in _paired(_joined(messages, thinking=thinking))
+        # Joined again, since a message may have held nothing but results that belong nowhere.
+        for message in _joined(_paired(_joined(messages, thinking=thinking)), thinking=thinking)
     ]
     _mark_last(wire)
     return wire
@@ -115,7 +119,12 @@ def _joined(messages: Iterable[Message], *, thinking: bool) -> list[Message]:
     """Without blank parts, and with neighbours of one side made one message."""
     joined: list[Message] = []
     for message in messages:
-        parts = tuple(part for part in message.parts if _says_something(part, thinking=thinking))
+        kinds = _KINDS[message.role]
+        parts = tuple(
+            part
+            for part in message.parts
+            if isinstance(part, kinds) and _says_something(part, thinking=thinking)
+        )
         if not parts:
             continue
         if joined and joined[-1].role == message.role:

@@ -49,19 +49,22 @@ def build(
     system: list[dict[str, Any]],
     messages: Sequence[Message],
     tools: list[dict[str, Any]],
+    max_tokens: int,
     without: Without,
 ) -> dict[str, Any]:
-    """The request's fields. ``max_tokens`` is the preset's own."""
+    """The request's fields, for a reply of at most *max_tokens*."""
+    most = min(max_tokens, without.most_tokens or max_tokens)
     body: dict[str, Any] = {
         "model": preset.model,
-        "max_tokens": min(preset.max_tokens, without.most_tokens or preset.max_tokens),
+        "max_tokens": most,
         "system": system,
         "messages": to_wire(messages, thinking="thinking" not in without.parameters),
     }
     if tools and "tools" not in without.parameters:
         body["tools"] = tools
-    if preset.thinking and "thinking" not in without.parameters:
-        body["thinking"] = _thinking(preset.thinking)
+    thinking = _thinking(preset.thinking, most)
+    if thinking and "thinking" not in without.parameters:
+        body["thinking"] = thinking
     if preset.temperature is not None and "temperature" not in without.parameters:
         # The SDK has no parameter for it any more; local servers have.
         body["extra_body"] = {"temperature": preset.temperature}
@@ -76,11 +79,15 @@ def build(
     return body
 
 
-def _thinking(setting: str) -> dict[str, Any]:
+def _thinking(setting: str, max_tokens: int) -> dict[str, Any] | None:
+    if not setting:
+        return None
     if setting == "off":
         return {"type": "disabled"}
     if setting.isdecimal():
-        return {"type": "enabled", "budget_tokens": int(setting)}
+        # A budget that leaves nothing for the reply is refused.
+        budget = int(setting)
+        return {"type": "enabled", "budget_tokens": budget} if budget < max_tokens else None
     return {"type": "adaptive"}
 
 

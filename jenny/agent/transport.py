@@ -56,7 +56,7 @@ class Transport(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request; raises ``httpcore2`` errors, and ``Cancelled``."""
         url = request.url
-        response = self._pool(url).handle_request(
+        response = self._pool(_proxy_for(url)).handle_request(
             httpcore2.Request(
                 method=request.method,
                 url=httpcore2.URL(
@@ -80,8 +80,11 @@ class Transport(httpx2.BaseTransport):
         for pool in self._pools.values():
             pool.close()
 
-    def _pool(self, url: httpx2.URL) -> httpcore2.ConnectionPool:
-        proxy = _proxy_for(url)
+    def prepare(self) -> None:
+        """Make the pool that needs no proxy, and with it read the certificates."""
+        self._pool("")
+
+    def _pool(self, proxy: str) -> httpcore2.ConnectionPool:
         with self._lock:
             pool = self._pools.get(proxy)
             if pool is None:
