@@ -81,16 +81,18 @@ TEMPLATES = [
 
 # --- Database --------------------------------------------------------------------------------
 
+# A request's thread is gone with it, and its connection must be: each is closed at the end of
+# its request or task. PostgreSQL's are kept in a pool, since opening one takes a while there.
 _DATABASE_URL = env.secret("DATABASE_URL")
 if _DATABASE_URL:
-    DATABASES = {"default": dict(dj_database_url.parse(_DATABASE_URL, conn_max_age=600))}
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    DATABASES = {"default": dict(dj_database_url.parse(_DATABASE_URL))}
+    if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
+        DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 20}
 else:
     DATABASES = {
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": JENNY_DATA.database,
-            "CONN_MAX_AGE": 600,
             "OPTIONS": {
                 "timeout": 20,
                 "transaction_mode": "IMMEDIATE",

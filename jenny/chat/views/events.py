@@ -1,13 +1,14 @@
 """The event source of a conversation's page: reads its stream, and never starts work."""
 
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import redis
 import redis.asyncio
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
@@ -35,7 +36,7 @@ def _client() -> redis.asyncio.Redis:
 @require_GET
 async def events(request: HttpRequest, conversation_id: UUID) -> StreamingHttpResponse:
     """Every event behind the position in ``Last-Event-ID`` or ``?after=``, as it comes."""
-    conversation = await sync_to_async(access.conversation)(request, conversation_id)
+    conversation = await sync_to_async(_asked)(access.conversation, request, conversation_id)
     after = Position.parse(request.headers.get("Last-Event-ID")) or Position.parse(
         request.GET.get("after")
     )
@@ -56,7 +57,7 @@ async def _feed(
     reader = Reader(_client(), str(conversation.pk), after)
     try:
         if not await reader.is_there():
-            if await sync_to_async(position_of)(conversation) > after:
+            if await sync_to_async(_asked)(position_of, conversation) > after:
                 yield _message(RESET, after)
                 return
             await reader.mark()
@@ -67,7 +68,7 @@ async def _feed(
                     f"id: {entry.position}\ndata: {entry.data}\n\n".encode() for entry in entries
                 )
                 continue
-            if not await sync_to_async(session_is_live)(session_key):
+            if not await sync_to_async(_asked)(session_is_live, session_key):
                 yield _message(expired(f"/login/?next=/chat/{conversation.pk}/"), reader.position)
                 return
             yield b": alive\n\n"
@@ -75,6 +76,14 @@ async def _feed(
         yield _message(RESET, reader.position)
     except redis.RedisError:
         yield b": the stream is away\n\n"
+
+
+def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Ask the database something, and give the connection back: a stream is open for hours."""
+    try:
+        return question(*args, **kwargs)
+    finally:
+        connections.close_all()
 
 
 def _message(event: Event, position: Position) -> bytes:

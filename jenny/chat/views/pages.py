@@ -72,7 +72,9 @@ def thread(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 
 def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
     """A window of messages, and the position in the stream that they stand for."""
+    # In this order: what the rows hold beyond these two is told by the stream once more.
     chat.refresh_from_db(fields=["event_number"])
+    turn = chat.turns.filter(state__in=Turn.LIVE).first()
     before = request.GET.get("before", "")
     rows = Message.objects.filter(conversation=chat)
     if before.isdecimal():
@@ -87,7 +89,7 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
         "has_older": len(newest) > WINDOW,
         "oldest_id": shown[0].pk if shown else None,
         "position": str(_position(chat, shown)),
-        "turn": chat.turns.filter(state__in=Turn.LIVE).first(),
+        "turn": turn,
     }
 
 
