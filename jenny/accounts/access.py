@@ -177,10 +177,10 @@ def way_back(request: HttpRequest) -> str:
     if request.method in {"GET", "HEAD"} and not by_htmx and not is_script(request):
         return request.get_full_path()[:_LONGEST_WAY_BACK]
     page = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
-    if page and is_own_url(request, page):
-        parts = urlsplit(page)
+    parts = urlsplit(page) if is_own_url(request, page) else urlsplit("")
+    if parts.path.startswith("/"):
         path = parts.path + (f"?{parts.query}" if parts.query else "")
-        return path[:_LONGEST_WAY_BACK] or "/"
+        return path[:_LONGEST_WAY_BACK]
     return page_of(request.path)
 
 

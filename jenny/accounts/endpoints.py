@@ -24,6 +24,7 @@ from typing import Self
 from jenny.accounts import model_names
 from jenny.accounts.addresses import ANTHROPIC, clean_base_url, origin
 from jenny.accounts.errors import BadAddress, KeyMissing, UnknownPreset
+from jenny.agent import demo
 from jenny.agent.preset import Endpoint, Preset
 from jenny.agent.pricing import Prices
 from jenny.workspace.config import Config, PresetConfig
@@ -130,7 +131,7 @@ def menu(config: Config, env: Environment) -> list[Choice]:
     ]
     if env.is_set:
         choices.append(Choice(ENVIRONMENT, _environment_preset(config, env.model, env)))
-    return [*choices, _DEMO]
+    return choices if DEMO in config.presets else [*choices, _DEMO]
 
 
 def _preset(config: Config, name: str, row: PresetConfig, env: Environment) -> Preset:
@@ -196,8 +197,6 @@ class _Demo:
 
 def demo_url() -> str:
     """The address of this process's demo model."""
-    from jenny.agent import demo
-
     with _Demo.lock:
         if _Demo.process != os.getpid():
             _Demo.url, _Demo.process = demo.serve().url, os.getpid()

@@ -1,0 +1,271 @@
+"""The first run: from the printed link to the chat."""
+
+import re
+import threading
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test import Client
+
+from jenny.accounts import setup_token
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace.config import load
+
+pytestmark = pytest.mark.django_db
+GOOD = {"username": "anatole", "password": "correct horse battery staple", "zone": "Asia/Tokyo"}
+
+
+@pytest.fixture
+def token() -> str:
+    """The token that counts now."""
+    return setup_token.current(settings.JENNY_DATA)
+
+
+def admitted(token: str) -> Client:
+    """A browser that followed the printed link."""
+    client = Client()
+    client.get(f"/setup/?token={token}")
+    return client
+
+
+@pytest.mark.parametrize("path", ["/", "/chat/", "/login/", "/settings/models/", "/setup/model/"])
+def test_every_page_leads_to_the_set_up(client: Client, path: str) -> None:
+    """Whatever a first visitor opens, they land where they can begin."""
+    answer = client.get(path)
+    assert (answer.status_code, answer["Location"]) == (302, "/setup/")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "place"),
+    [
+        ({"HX-Request": "true"}, 200, ("HX-Redirect", "/setup/")),
+        ({"Accept": "application/json"}, 401, ("Content-Type", "application/json")),
+    ],
+)
+def test_scripts_are_sent_there_in_their_way(
+    client: Client, headers: dict[str, str], status: int, place: tuple[str, str]
+) -> None:
+    """A page left open over a reset goes to the set-up as a whole, not into a corner of itself."""
+    answer = client.get("/chat/", headers=headers)
+    assert answer.status_code == status
+    assert answer[place[0]] == place[1]
+
+
+def test_health_needs_no_owner(client: Client) -> None:
+    """A container is healthy before somebody has set it up."""
+    assert client.get("/health/live").status_code == 200
+
+
+def test_the_link_works_and_leaves_the_address_bar(client: Client, token: str) -> None:
+    """The token is in no address after the first hit, and not in the page."""
+    answer = client.get(f"/setup/?token={token}")
+    assert (answer.status_code, answer["Location"]) == (302, "/setup/")
+    page = client.get("/setup/")
+    assert page.status_code == 200
+    assert token not in page.text
+    assert 'name="token"' not in page.text
+    assert token not in str(dict(client.session))
+
+
+def test_from_the_link_to_the_chat(token: str) -> None:
+    """A name, a password, a model: three steps, and the workspace is there with its files."""
+    client = admitted(token)
+    answer = client.post("/setup/", GOOD)
+    assert (answer.status_code, answer["Location"]) == (302, "/setup/model/")
+    owner = Account.objects.get()
+    assert owner.is_superuser
+    assert owner.time_zone == "Asia/Tokyo"
+    assert client.get("/setup/model/").status_code == 200
+    answer = client.post("/setup/model/", {"connection": "demo"})
+    assert (answer.status_code, answer["Location"]) == (302, "/chat/")
+    workspace = Workspace.objects.get()
+    assert (workspace.root / "SOUL.md").exists()
+    assert load(workspace.root).get("agents.defaults.model") == "demo"
+    assert client.get("/chat/").status_code == 200
+
+
+def test_the_form_alone_is_enough(token: str) -> None:
+    """Token, name and password in one form, as a script would post them."""
+    assert Client().post("/setup/", {**GOOD, "token": token}).status_code == 302
+    assert Account.objects.get().username == "anatole"
+
+
+@pytest.mark.parametrize("given", ["wrong", "", "ü", "\0"])
+def test_a_wrong_token_says_where_the_right_one_is(given: str, token: str) -> None:
+    """Nobody becomes the owner by guessing, and whoever copied badly is helped."""
+    for answer in (
+        Client().post("/setup/", {**GOOD, "token": given}),
+        Client().get("/setup/", {"token": given or "-"}),
+    ):
+        assert answer.status_code == 403
+        assert "setup_token in the data folder" in answer.text
+        assert token not in answer.text
+    assert not Account.objects.exists()
+
+
+def test_a_proof_of_an_old_token_is_worthless(token: str) -> None:
+    """A session that proved a token that was replaced since has to prove the new one."""
+    client = admitted(token)
+    setup_token.forget(settings.JENNY_DATA)
+    assert client.post("/setup/", GOOD).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("password", "short", "10 characters"),
+        ("password", "1234567890123", "entirely numeric"),
+        ("password", "anatole-12", "similar"),
+        ("username", "", "required"),
+        ("username", "a b", "valid username"),
+        ("username", "<b>", "valid username"),
+    ],
+)
+def test_a_bad_form_comes_back_with_a_sentence(
+    token: str, field: str, value: str, said: str
+) -> None:
+    """What is wrong is told at its field, and nothing was made."""
+    answer = admitted(token).post("/setup/", {**GOOD, field: value})
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert not Account.objects.exists()
+    error = re.search(rf'id="(id_{field}_error)"', answer.text)
+    assert error is not None
+    assert f'aria-describedby="id_{field}' in answer.text or error[1] in answer.text
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../../etc/passwd", "x" * 64])
+def test_a_browser_without_a_zone_gets_the_operators(
+    token: str, zone: str, settings: pytest.FixtureRequest
+) -> None:
+    """Nonsense from the browser is not stored."""
+    settings.JENNY_TIME_ZONE = "Europe/Berlin"
+    admitted(token).post("/setup/", {**GOOD, "zone": zone})
+    assert Account.objects.get().time_zone == "Europe/Berlin"
+
+
+def test_the_set_up_is_gone_once_there_is_an_owner(token: str) -> None:
+    """404, for everybody, also with the right token; and the token is no longer kept."""
+    client = admitted(token)
+    client.post("/setup/", GOOD)
+    for one in (client, Client()):
+        assert one.get("/setup/").status_code == 404
+        assert one.get(f"/setup/?token={token}").status_code == 404
+        assert one.post("/setup/", {**GOOD, "token": token}).status_code == 404
+    assert not settings.JENNY_DATA.setup_token.exists()
+    assert Account.objects.count() == 1
+
+
+def test_the_session_is_a_new_one_after_the_set_up(token: str) -> None:
+    """Whoever knew the session before does not know it now."""
+    client = admitted(token)
+    before = client.session.session_key
+    client.post("/setup/", GOOD)
+    assert client.session.session_key != before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_people_finishing_at_once_make_one_owner(token: str) -> None:
+    """The database lets one through; the other is told that it is done, and nothing is half."""
+    clients = [admitted(token) for _ in range(2)]
+    gate = threading.Barrier(2)
+    statuses: list[int] = []
+
+    def finish(client: Client, name: str) -> None:
+        gate.wait()
+        statuses.append(client.post("/setup/", {**GOOD, "username": name}).status_code)
+        connections.close_all()
+
+    threads = [
+        threading.Thread(target=finish, args=(client, name))
+        for client, name in zip(clients, ("ana", "bo"), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [302, 404]
+    assert Account.objects.count() == 1
+    assert Workspace.all_objects.count() == 1
+
+
+def test_a_folder_without_a_row_is_left_alone(token: str) -> None:
+    """Files that lie there from before are somebody's, and not taken over unasked."""
+    old = settings.JENNY_DATA.workspaces / "newcomer"
+    old.mkdir(parents=True)
+    (old / "USER.md").write_text("somebody else")
+    admitted(token).post("/setup/", {**GOOD, "username": "newcomer"})
+    assert Workspace.objects.get().slug == "newcomer-2"
+    assert (old / "USER.md").read_text() == "somebody else"
+
+
+class TestModel:
+    """The second step."""
+
+    @pytest.fixture
+    def person(self, token: str) -> Client:
+        """Somebody who has just become the owner."""
+        client = admitted(token)
+        client.post("/setup/", GOOD)
+        return client
+
+    def test_a_key_is_enough(self, person: Client) -> None:
+        """Paste a key: Claude answers from then on, and the key is in no file and no page."""
+        key = "sk-ant-api03-abcdefghijklmnop"
+        answer = person.post("/setup/model/", {"connection": "anthropic", "apiKey": f" {key}\n"})
+        assert answer.status_code == 302
+        owner = Account.objects.get()
+        assert owner.keys() == {"https://api.anthropic.com": key}
+        root = Workspace.objects.get().root
+        assert load(root).presets["claude"].model.startswith("claude-")
+        assert all(key not in file.read_text() for file in root.rglob("*.json*"))
+        assert key not in person.get("/settings/models/").text
+
+    def test_another_server(self, person: Client) -> None:
+        """A local server needs an address and a model, and no key."""
+        form = {"connection": "endpoint", "baseUrl": "http://localhost:11434/v1", "model": "qwen"}
+        assert person.post("/setup/model/", form).status_code == 302
+        preset = load(Workspace.objects.get().root).presets["localhost"]
+        assert (preset.base_url, preset.model) == ("http://localhost:11434", "qwen")
+        assert Account.objects.get().keys() == {}
+
+    @pytest.mark.parametrize(
+        ("form", "field"),
+        [
+            ({}, "connection"),
+            ({"connection": "other"}, "connection"),
+            ({"connection": "anthropic"}, "apiKey"),
+            ({"connection": "anthropic", "apiKey": "two words"}, "apiKey"),
+            ({"connection": "endpoint", "model": "m"}, "baseUrl"),
+            ({"connection": "endpoint", "baseUrl": "http://localhost"}, "model"),
+            ({"connection": "endpoint", "baseUrl": "file:///x", "model": "m"}, "baseUrl"),
+        ],
+    )
+    def test_what_is_missing_is_said_at_its_field(
+        self, person: Client, form: dict[str, str], field: str
+    ) -> None:
+        """And nothing is stored."""
+        answer = person.post("/setup/model/", form)
+        assert answer.status_code == 422
+        assert field in answer.context["form"].errors
+        assert load(Workspace.objects.get().root).presets == {}
+
+    def test_the_environment_is_offered_first(
+        self, person: Client, settings: pytest.FixtureRequest
+    ) -> None:
+        """Where the operator set a key, that is said, and taken unless one chooses otherwise."""
+        settings.JENNY_API_KEY, settings.JENNY_MODEL = "sk-env", "claude-env"
+        page = person.get("/setup/model/")
+        first = page.context["form"].fields["connection"].choices[0]
+        assert first[0] == page.context["form"]["connection"].value() == "environment"
+        assert "claude-env at https://api.anthropic.com" in page.text
+        assert "sk-env" not in page.text
+        assert person.post("/setup/model/", {"connection": "environment"}).status_code == 302
+
+    def test_a_stranger_is_not_asked(self, person: Client) -> None:
+        """The second step is the owner's."""
+        answer = Client().get("/setup/model/")
+        assert answer.status_code == 302
+        assert parse_qs(urlsplit(answer["Location"]).query) == {"next": ["/setup/model/"]}
