@@ -14,6 +14,7 @@ from typing import Any
 import anthropic
 import httpcore2
 import httpx2
+from anthropic.resources import Messages
 
 from jenny.agent.errors import Cancelled, Malformed
 from jenny.agent.exchange import Exchange
@@ -71,7 +72,7 @@ class Call:
         self._exchange = Exchange(watch, limits)
         self._response: httpx2.Response | None = None
         self._events: Iterator[Any] = iter(())
-        self._messages = _client(base_url).messages
+        self._base_url = base_url
         self._headers: dict[str, Any] = {
             "Authorization": f"Bearer {key}" if key else anthropic.Omit()
         }
@@ -79,14 +80,14 @@ class Call:
     def open(self, body: dict[str, Any]) -> None:
         """Ask for a streamed reply; returns when its headers are there. Raises ``Refused``."""
         with self._answered():
-            stream = self._messages.create(**body, stream=True, extra_headers=self._headers)
+            stream = self._messages().create(**body, stream=True, extra_headers=self._headers)
             self._response = stream.response
             self._events = anthropic.Stream.raw_events(stream.response)
 
     def count(self, body: dict[str, Any]) -> int:
         """Let the provider count a request's tokens. Raises ``Refused`` and ``Malformed``."""
         with self._answered():
-            counted = self._messages.count_tokens(**body, extra_headers=self._headers)
+            counted = self._messages().count_tokens(**body, extra_headers=self._headers)
         # The SDK checks no types, and some servers answer anything with 200.
         if not isinstance(getattr(counted, "input_tokens", None), int):
             raise Malformed
@@ -140,6 +141,11 @@ class Call:
         """The time limit of the stage that it is in."""
         return self._exchange.seconds
 
+    def _messages(self) -> Messages:
+        if not self._base_url:
+            raise httpx2.InvalidURL(self._base_url)
+        return _client(self._base_url).messages
+
     @contextlib.contextmanager
     def _answered(self) -> Iterator[None]:
         try:
@@ -147,6 +153,9 @@ class Call:
                 yield
         except anthropic.APIStatusError as error:
             raise Refused(error.status_code, error.response.headers, error.body) from error
+        except httpx2.InvalidURL as error:
+            self._exchange.fault = "bad_address"
+            raise Broken from error
         except _CONNECTION_ERRORS as error:
             raise Broken from error
 

@@ -81,6 +81,7 @@ FAULTS: dict[str, FaultKind] = {
         f"See whether it runs and is connected. {_LATER}",
         retryable=True,
     ),
+    "bad_address": FaultKind("The address of this model is none that can be asked.", _MODEL),
     "insecure": FaultKind(
         "The connection to {host} is not secure (its certificate is refused).", _MODEL
     ),

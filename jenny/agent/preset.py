@@ -20,18 +20,28 @@ class Endpoint:
     @property
     def url(self) -> str:
         """The address without what the client adds itself (``/v1``), and without a name and
-        password, which would be sent in place of the key.
-        """
-        parts = urllib.parse.urlsplit(self.base_url.strip())
+        password, which would be sent in place of the key; empty when it is no address."""
+        parts = self._parts
         path = parts.path.rstrip("/")
         for end in _ENDS:
             path = path.removesuffix(end)
+        if parts.scheme not in {"http", "https"} or not self.host:
+            return ""
         return urllib.parse.urlunsplit((parts.scheme, self.host, path, "", ""))
 
     @property
     def host(self) -> str:
-        """Host and port, as shown to people."""
-        return urllib.parse.urlsplit(self.base_url.strip()).netloc.rpartition("@")[2]
+        """Host and port, as shown to people; empty when it is no address."""
+        return self._parts.netloc.rpartition("@")[2]
+
+    @property
+    def _parts(self) -> urllib.parse.SplitResult:
+        try:
+            parts = urllib.parse.urlsplit(self.base_url.strip())
+            _ = parts.port  # looked at only now by the library
+        except ValueError:
+            return urllib.parse.urlsplit("")
+        return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

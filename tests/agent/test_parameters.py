@@ -5,7 +5,7 @@ import pytest
 from jenny.agent.errors import ProviderFault
 from jenny.agent.events import Note
 from jenny.agent.messages import Message, Text, Thinking, said
-from tests.agent.conftest import ask, provider
+from tests.agent.asking import ask, provider
 from tests.model_server import Fail
 
 TOOL = {"name": "grep", "description": "Find.", "input_schema": {"type": "object"}}

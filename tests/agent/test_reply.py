@@ -6,7 +6,7 @@ from jenny.agent.events import Counted, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.messages import Text, Thinking, ToolUse, said
 from jenny.agent.tokens import Usage
 from jenny.agent.watch import Watch
-from tests.agent.conftest import QUICK, ask, provider
+from tests.agent.asking import QUICK, ask, provider
 from tests.model_server import (
     Call,
     Cut,

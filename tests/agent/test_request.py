@@ -10,7 +10,7 @@ from jenny.agent.limits import Limits
 from jenny.agent.messages import said
 from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.agent.watch import Watch
-from tests.agent.conftest import QUICK, ask, provider
+from tests.agent.asking import QUICK, ask, provider
 from tests.model_server import Fail, Gate, ModelServer
 
 TOOL = {"name": "grep", "description": "Find.", "input_schema": {"type": "object"}}
