@@ -6,12 +6,14 @@ target; then the folder synced. All by folder descriptor, so that no link is eve
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 
 from jenny.workspace.names import OWN_PREFIX
 
 TEMP_SUFFIX = ".tmp"
+TEMP_NAME = re.compile(r"\.jenny-[0-9a-f]{16}\.tmp")
 
 
 def is_temp(name: str) -> bool:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from jenny.workspace import atomic, config, journal, listing, names, paths, seed
+from jenny.workspace import acts, atomic, config, journal, listing, names, paths, seed
 from jenny.workspace.config import stored, values
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError, reason_of
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.listing import Entry
 
-# Left beside its target by an act that could not be finished (``jenny.workspace.journal``).
+# Left beside its target by an act that could not be finished (``jenny.workspace.acts``).
 _UNFINISHED = ".unfinished-"
 
 
@@ -75,39 +75,40 @@ def check_workspace(root: Path, *, repair: bool = False) -> list[Finding]:
 def _leftovers(root: Path, *, repair: bool) -> Iterator[Finding]:
     """Acts cut short by a crash, and temporary files that nobody will need any more."""
     waiting = journal.pending(root)
-    with journal.locked(root):  # from here on nobody writes; what was waiting is settled
-        for name in waiting:
+    with acts.locked(root):  # from here on nobody writes, and what was waiting is settled
+        for name in sorted(set(waiting) - {path.stem for path in journal.broken(root)}):
+            sentence = "An act on several files had been cut short. It is settled now."
             path = "/".join((*journal.FOLDER, name))
-            if name in journal.pending(root):
-                yield from _unreadable_journal(root, path, repair=repair)
-            else:
-                sentence = "An act on several files had been cut short. It is settled now."
-                yield Finding(path, sentence, "Nothing is left to do.", repaired=True)
-        for folder, name in _stray_temps(root):
-            path = str(Path(folder, name).relative_to(root))
+            yield Finding(path, sentence, "Nothing is left to do.", repaired=True)
+        for journal_file in journal.broken(root):
+            yield _broken_journal(root, journal_file, repair=repair)
+        for temp in _stray_temps(root):
             sentence = "A temporary file was left by a process that was stopped in the middle."
             if repair:
-                Path(folder, name).unlink(missing_ok=True)
+                temp.unlink(missing_ok=True)
             cure = "Removed." if repair else "Repair removes it; the file it was for is whole."
-            yield Finding(path, sentence, cure, repaired=repair)
+            yield Finding(str(temp.relative_to(root)), sentence, cure, repaired=repair)
 
 
-def _unreadable_journal(root: Path, path: str, *, repair: bool) -> Iterator[Finding]:
-    """A journal that was damaged: nothing can be done by it, but it is not thrown away."""
+def _broken_journal(root: Path, path: Path, *, repair: bool) -> Finding:
+    """A journal by which nothing could be done; it is kept, and not spoken of again."""
     if repair:
-        root.joinpath(path).rename(root.joinpath(f"{path}.broken"))
-    sentence = "The journal of an act on several files is damaged; the act may be half done."
-    cure = "Look at the files changed last, with their versions or a snapshot beside them."
-    yield Finding(path, sentence, cure, repaired=repair)
+        path.rename(path.with_suffix(".kept"))
+    sentence = (
+        "An act on several files was cut short and could not be settled; it may be half done."
+    )
+    cure = "Compare the files changed last with a snapshot. Repair takes this note away."
+    return Finding(str(path.relative_to(root)), sentence, cure, repaired=repair)
 
 
-def _stray_temps(root: Path) -> Iterator[tuple[str, str]]:
+def _stray_temps(root: Path) -> list[Path]:
     """Our temporary files that no act needs; the lock is held, so none is being written."""
+    needed = journal.named_temps(root)
+    found = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not names.is_git(name)]
-        for name in files:
-            if atomic.is_temp(name):
-                yield folder, name
+        found += [Path(folder, name) for name in files if atomic.is_temp(name)]
+    return sorted(path for path in found if path.name not in needed)
 
 
 def _templates(root: Path, *, repair: bool) -> Iterator[Finding]:

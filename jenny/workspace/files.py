@@ -3,11 +3,11 @@
 A write is: lock → re-read → compare → write rules → atomic replace.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Final, cast
 
-from jenny.workspace import content, journal, listing, names, paths
+from jenny.workspace import acts, content, journal, listing, names, paths
 from jenny.workspace.content import FileVersion, version_of
 from jenny.workspace.errors import FileMissing, PathRefused, WriteRefused
 from jenny.workspace.listing import Entry
@@ -43,7 +43,7 @@ def open_workspace(root: Path, actor: Actor) -> "Workspace":
         FileMissing: there is no such folder.
     """
     real = paths.real_root(root)
-    journal.settle_if_free(real)
+    acts.settle_if_free(real)
     return Workspace(real, actor, alias=root.absolute())
 
 
@@ -134,16 +134,14 @@ class Workspace:
         Raises:
             VersionMismatch, WriteRefused, …: as ``write``; none of the files was written.
         """
-        with journal.locked(self.root):
+        with acts.locked(self.root):
             for path, version in (expect or {}).items():
                 content.expect_version(self._current(self._locate(path)), version, path)
             every = [self._change(path, data) for path, data in files.items()]
-            if len({names.folded(change.path) for change in every}) < len(every):
-                message = "One file was named twice in one act. Nothing was written."
-                raise PathRefused(message)
+            _refuse_overlap([names.folded(change.path) for change in every])
             changes = [change for change in every if change.old != change.new]
             apply_rules(changes)
-            journal.carry_out(
+            acts.carry_out(
                 self.root,
                 [journal.Step(tuple(row.path.split("/")), row.old, row.new) for row in changes],
             )
@@ -167,7 +165,7 @@ class Workspace:
         expect: str | _Any | None,
     ) -> FileVersion | None:
         """Change one file under the lock; what is there afterwards."""
-        with journal.locked(self.root):
+        with acts.locked(self.root):
             place = self._writable(path, None)
             old = self._current(place)
             if not isinstance(expect, _Any):
@@ -203,3 +201,15 @@ class Workspace:
 def _version_or_none(change: Change) -> FileVersion | None:
     """What is there after the change."""
     return None if change.new is None else content.version(change.path, change.new)
+
+
+def _refuse_overlap(paths_of_act: Sequence[str]) -> None:
+    """Refuse an act in which two paths mean one file, or one is to be a folder of another."""
+    named = set(paths_of_act)
+    if len(named) < len(paths_of_act):
+        message = "One file was named twice in one act. Nothing was written."
+        raise PathRefused(message)
+    for path in named:
+        if any(str(folder) in named for folder in PurePosixPath(path).parents):
+            message = f"{names.shown(path)} lies in what is to be a file. Nothing was written."
+            raise PathRefused(message)

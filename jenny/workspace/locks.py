@@ -77,13 +77,14 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
     if not threads.acquire(timeout=max(timeout, 0)):
         raise LockTimeout(_busy(level, timeout, "another task of this process"))
     try:
-        fd = _take(root, level, deadline, timeout)
-        _mine.held.append(_Held(root, level, fd))
+        held = _Held(root, level, _take(root, level, deadline, timeout))
+        _mine.held.append(held)
         try:
             yield True
         finally:
-            _mine.held.pop()
-            _close(fd)
+            if held in _mine.held:  # not in a child that was forked meanwhile
+                _mine.held.remove(held)
+                _close(held.fd)
     finally:
         threads.release()
 

@@ -57,8 +57,7 @@ def is_settings(path: str) -> bool:
 def shown(path: str) -> str:
     """The path as it may stand in a sentence: short, with nothing invisible in it."""
     safe = "".join(
-        char if unicodedata.category(char) not in _CONTROL | {"Cf"} else f"\\u{ord(char):04x}"
-        for char in path[:_SHOWN_CHARS]
+        char if char.isprintable() else f"\\u{ord(char):04x}" for char in path[:_SHOWN_CHARS]
     )
     return f"“{safe}{'…' if len(path) > _SHOWN_CHARS else ''}”"
 

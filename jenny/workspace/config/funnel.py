@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from jenny.workspace import journal, paths
+from jenny.workspace import acts, paths
 from jenny.workspace.config import document, stored, values
 from jenny.workspace.config.document import Raw
 from jenny.workspace.config.fields import BY_KEY
@@ -76,7 +76,7 @@ def change(root: Path, mutate: Callable[[Raw], None], *, confirmed: Collection[s
         PathRefused, LockTimeout, WriteFailed: nothing is written.
     """
     real = paths.real_root(root)
-    with journal.locked(real):
+    with acts.locked(real):
         paths.check_writable(paths.locate(real, NAME))
         state = stored.look(real)
         _refuse_newer(state)
@@ -101,7 +101,7 @@ def migrate(root: Path) -> bool:
         ConfigRefused: it is from a newer version.
     """
     real = paths.real_root(root)
-    with journal.locked(real):
+    with acts.locked(real):
         state = stored.look(real)
         _refuse_newer(state)
         if state.origin != "file" or state.version == document.CURRENT_VERSION:
