@@ -71,7 +71,10 @@ def missing(context: ToolContext, path: str) -> str:
         if entry.kind == "file"
     ]
     meant = [each for each in files if each.rsplit("/", 1)[-1].casefold() == name.casefold()]
-    meant = meant or difflib.get_close_matches(path, files, n=3, cutoff=0.75)
+    if not meant:
+        folded = {each.casefold(): each for each in files}
+        close = difflib.get_close_matches(path.casefold(), folded, n=3, cutoff=0.75)
+        meant = [folded[each] for each in close]
     hint = f" There is {_listed(meant[:3])}." if meant else ""
     return f"There is no file {names.shown(path)}.{hint}"
 

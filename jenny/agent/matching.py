@@ -92,9 +92,9 @@ def nearest(text: str, old: str) -> str:
         there = text[start:end]
         kinds = [kind for kind in _KINDS if _differs(there, old, kind)]
         first, last = line_of(text, start), line_of(text, max(start, end - 1))
-        where = f"line {first}" if first == last else f"lines {first}–{last}"
+        where = f"Line {first} differs" if first == last else f"Lines {first}–{last} differ"
         return (
-            f"old_text was not found exactly. {where.capitalize()} differs only in "
+            f"old_text was not found exactly. {where} only in "
             f"{' and '.join(kinds) or 'invisible characters'}: {_quoted(there)}. "
             "Repeat it exactly as it stands there"
         )

@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jenny.agent.errors import ToolProblem
+from jenny.agent.messages import clean
 from jenny.agent.sandbox_files import SandboxFiles
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 
 if TYPE_CHECKING:
     import pydantic_monty
 
-SECONDS = 10.0
 MEMORY_BYTES = 64 * 1024 * 1024
 OUTPUT_CHARS = 200_000
 CODE_CHARS = 100_000
@@ -32,6 +32,8 @@ _CALLS = 2_000
 # How long a run waits for one of the few sandboxes to be free.
 _QUEUE_SECONDS = 30.0
 _POLL_SECONDS = 0.05
+# A sandbox that does not keep its own limits is killed after this.
+_BACKSTOP_SECONDS = 30.0
 _TRACEBACK_CHARS = 4_000
 _PREFIX = "__value__ = ("
 
@@ -40,7 +42,7 @@ _lock = threading.Lock()
 
 @dataclass(slots=True)
 class _State:
-    """The sandboxes of this process: a forked child starts its own."""
+    """The sandboxes of this process; *pid* 0: not tried yet."""
 
     pid: int = 0
     pool: "pydantic_monty.Monty | None" = None
@@ -61,6 +63,7 @@ class _Run:
     code: str
     files: SandboxFiles
     zone: str
+    seconds: float
     printed: list[str] = field(default_factory=list)
     size: int = 0
     problem: str = ""
@@ -100,23 +103,25 @@ def python_exec(context: ToolContext, code: str) -> ToolOutcome:
         raise ToolProblem(f"python_exec is off: {reason}")
     if len(code) > CODE_CHARS:
         raise ToolProblem(f"The code is longer than {CODE_CHARS:,} characters. Nothing was run.")
-    run = _Run(_with_last_value(code), SandboxFiles(context), context.zone)
+    run = _Run(_with_last_value(clean(code)), SandboxFiles(context), context.zone, context.seconds)
     threading.Thread(target=_carry_out, args=(run,), name="python_exec", daemon=True).start()
     # Its own limits end the thread; the turn need not wait for that when it is stopped.
     while not run.done.wait(_POLL_SECONDS):
         context.check()
     printed = "".join(run.printed)
     if run.problem:
-        return ToolOutcome(ok=False, content=f"{printed}\n{run.problem}".strip())
+        return ToolOutcome(ok=False, content=f"{printed.rstrip('\n')}\n{run.problem}".strip())
     return ToolOutcome(ok=True, content=printed.rstrip("\n") or "The code ran and printed nothing.")
 
 
 def unavailable() -> str:
     """Why there is no sandbox on this machine; empty when there is one (tried once a process)."""
     with _lock:
+        if _STATE.pid == 0:
+            _STATE.pid, _STATE.problem = os.getpid(), _start()
         if _STATE.pid != os.getpid():
-            _STATE.pid, _STATE.pool = os.getpid(), None
-            _STATE.problem = _start()
+            # What runs the sandboxes does not survive a fork; asking it would wait for ever.
+            return "the sandbox belongs to the process that this one was forked from."
         return _STATE.problem
 
 
@@ -132,7 +137,7 @@ def _start() -> str:
             min_processes=0,
             max_processes=max(2, os.cpu_count() or 1),
             checkout_timeout=_QUEUE_SECONDS,
-            request_timeout=SECONDS * 2,
+            request_timeout=_BACKSTOP_SECONDS,
             # A sandbox keeps the memory it once had; this gives it back.
             max_checkouts_per_worker=20,
         )
@@ -160,7 +165,7 @@ def _carry_out(run: _Run) -> None:
         pool = _STATE.pool
         if pool is None:
             return
-        with pool.checkout(limits=_limits(), os_policy={"timezone": run.zone}) as session:
+        with pool.checkout(limits=_limits(run.seconds), os_policy={"timezone": run.zone}) as session:
             session.feed_run(
                 run.code,
                 external_lookup={"read_file": run.files.read_file, "list_dir": run.files.list_dir},
@@ -168,7 +173,7 @@ def _carry_out(run: _Run) -> None:
                 print_callback=run.take,
             )
     except pydantic_monty.MontyError as error:
-        run.problem = run.problem or _said(error)
+        run.problem = run.problem or _said(error, run.seconds)
     except TimeoutError:
         run.problem = "Every sandbox is busy. Nothing was run; try again."
     except Exception as error:  # noqa: BLE001 - the edge of this thread: who waits must hear of it
@@ -177,9 +182,9 @@ def _carry_out(run: _Run) -> None:
         run.done.set()
 
 
-def _limits() -> "pydantic_monty.ResourceLimits":
+def _limits(seconds: float) -> "pydantic_monty.ResourceLimits":
     return {
-        "max_feed_duration_secs": SECONDS,
+        "max_feed_duration_secs": seconds,
         "max_memory": MEMORY_BYTES,
         "max_recursion_depth": _DEPTH,
         "max_suspensions": _CALLS,
@@ -187,11 +192,11 @@ def _limits() -> "pydantic_monty.ResourceLimits":
     }
 
 
-def _said(error: "pydantic_monty.MontyError") -> str:
+def _said(error: "pydantic_monty.MontyError", seconds: float) -> str:
     """What went wrong, in words that tell the model what to change."""
     text = str(error)
     if text.startswith("TimeoutError: feed time limit") or getattr(error, "timed_out", False):
-        return f"Ended: it ran for longer than {SECONDS:g} seconds."
+        return f"Ended: it ran for longer than {seconds:g} seconds."
     if text.startswith("MemoryError: "):
         return f"Ended: it used more than {MEMORY_BYTES // 1024**2} MB of memory."
     if text.startswith("RuntimeError: suspension limit"):

@@ -11,7 +11,6 @@ from jenny.agent.search.lines import LineSearch, TimeUp
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.workspace.errors import FileMissing, FileTooLarge, PathRefused
 
-SECONDS = 10.0
 _PATHS = 1_000
 _MATCHES = 500
 _CONTEXT = 10
@@ -29,6 +28,8 @@ def find_files(context: ToolContext, pattern: str, path: str = "", limit: int = 
     path: the folder to look in; nothing means the whole workspace
     limit: how many to list at most
     """
+    if not pattern.strip():
+        raise ToolProblem("The pattern is empty; a * stands for any name.")
     glob, limit = Glob(pattern), max(1, min(limit, _PATHS))
     found: list[str] = []
     count = 0
@@ -72,7 +73,7 @@ def grep(
     search = LineSearch(
         re.escape(pattern) if literal else pattern,
         ignore_case=ignore_case,
-        seconds=SECONDS,
+        seconds=context.seconds,
         hits=_MATCHES,
         watch=context.watch,
     )
@@ -84,7 +85,7 @@ def grep(
                     _search_file(context, search, shown, report)
     except TimeUp:
         report.notes.append(
-            f"Stopped after {SECONDS:g} seconds: the pattern or the folder is too large. "
+            f"Stopped after {context.seconds:g} seconds: the pattern or the folder is too large. "
             "Use a simpler pattern or a narrower path."
         )
     return report.outcome(pattern)

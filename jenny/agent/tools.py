@@ -70,6 +70,8 @@ class ToolContext:
     watch: Stop | None = None
     max_result_chars: int = 16_000
     zone: str = "UTC"
+    # How long one search or one run of code may take.
+    seconds: float = 10.0
     shipped: Mapping[str, str] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
 

@@ -1,142 +1,58 @@
-"""A model's server by script, and a run against it, for the tests of the agent."""
+"""A workspace with tools on it, as a turn of a chat has them."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, override
+from typing import Any, Protocol
 
 import pytest
 
-from jenny.agent import loop
-from jenny.agent.events import Event
-from jenny.agent.limits import Limits
-from jenny.agent.messages import Message, Part, ToolUse, said
-from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.tokens import Usage
-from jenny.agent.tools import Tool, Toolbox, ToolContext, ToolOutcome
-from jenny.agent.watch import Watch
+from jenny.agent.file_tools import FILE_TOOLS
+from jenny.agent.patch_tool import APPLY_PATCH
+from jenny.agent.sandbox import PYTHON_EXEC
+from jenny.agent.search_tools import SEARCH_TOOLS
+from jenny.agent.tools import Toolbox, ToolContext, ToolOutcome
 from jenny.workspace.files import Actor, open_workspace
-from tests.model_server import ModelServer
+from tests.agent.asking import model, turn
 
-# No test waits for a time that the product waits for: retries follow at once, and what is
-# limited in time is limited far above what it takes.
-QUICK = Limits(retry_seconds=0.0)
+__all__ = ["box", "call", "context", "model", "root", "turn"]
 
 
-@pytest.fixture
-def model() -> Iterator[ModelServer]:
-    """A model's server that answers by script."""
-    with ModelServer() as server:
-        yield server
+class Call(Protocol):
+    """Calls a tool by name."""
 
-
-def provider(server: ModelServer, *, key: str = "a-key", **preset: Any) -> Provider:
-    """The model at *server*, asked with *key*."""
-    values = {"name": "test", "model": "scripted", "max_tokens": 1000} | preset
-    return Provider(Endpoint(server.url, key), Preset(**values))
-
-
-def ask(source: Provider, text: str = "Hello", **values: Any) -> list[Event]:
-    """All events of one reply."""
-    asked = {
-        "system": [{"type": "text", "text": "You are Jenny."}],
-        "messages": [said("user", text)],
-        "tools": [],
-        "watch": Watch(),
-        "limits": QUICK,
-    }
-    return list(source.stream(**(asked | values)))
-
-
-@dataclass
-class Heard(loop.Listener):
-    """A listener that keeps what it is told, in order. *on* is called with each thing."""
-
-    told: list[tuple[Any, ...]] = field(default_factory=list)
-    on: Callable[..., None] = lambda *_: None
-
-    def _tell(self, *what: Any) -> None:
-        self.told.append(what)
-        self.on(*what)
-
-    @override
-    def step_started(self, step: int) -> None:
-        self._tell("step_started", step)
-
-    @override
-    def text(self, delta: str) -> None:
-        self._tell("text", delta)
-
-    @override
-    def thinking(self, delta: str) -> None:
-        self._tell("thinking", delta)
-
-    @override
-    def tool_started(self, call: ToolUse) -> None:
-        self._tell("tool_started", call)
-
-    @override
-    def tool_finished(self, call: ToolUse, result: ToolOutcome, seconds: float) -> None:
-        self._tell("tool_finished", call, result, seconds)
-
-    @override
-    def step_finished(
-        self, step: int, parts: tuple[Part, ...], stop_reason: str, usage: Usage
-    ) -> None:
-        self._tell("step_finished", step, parts, stop_reason, usage)
-
-    @override
-    def step_failed(self, step: int, sentence: str, retry_in: float | None) -> None:
-        self._tell("step_failed", step, sentence, retry_in)
-
-    @override
-    def note(self, sentence: str) -> None:
-        self._tell("note", sentence)
-
-    def all(self, kind: str) -> list[tuple[Any, ...]]:
-        """Everything of one kind that was told, without the kind."""
-        return [what[1:] for what in self.told if what[0] == kind]
-
-    @property
-    def written(self) -> str:
-        """The text of all attempts."""
-        return "".join(delta for (delta,) in self.all("text"))
-
-
-class Turn:
-    """A turn against a server: what goes in can be set, ``run`` runs it."""
-
-    def __init__(self, server: ModelServer, folder: Path) -> None:
-        self.server = server
-        self.provider = provider(server)
-        self.watch = Watch()
-        self.heard = Heard()
-        self.limits = QUICK
-        self.history = [said("user", "Hello")]
-        self.inbox: Callable[[int], list[Message]] = lambda _: []
-        self._context = ToolContext(open_workspace(folder, Actor("chat")), self.watch)
-        self._tools: list[Tool] = []
-
-    def tool(self, function: Callable[..., ToolOutcome]) -> Callable[..., ToolOutcome]:
-        """Give the turn a tool (a decorator)."""
-        self._tools.append(Tool.of(function))
-        return function
-
-    def run(self) -> loop.Outcome:
-        """Run it to its end."""
-        return loop.run(
-            provider=self.provider,
-            system=[{"type": "text", "text": "You are Jenny."}],
-            history=self.history,
-            toolbox=Toolbox(self._tools, self._context),
-            listener=self.heard,
-            inbox=self.inbox,
-            watch=self.watch,
-            limits=self.limits,
-        )
+    def __call__(self, name: str, **arguments: Any) -> ToolOutcome: ...
 
 
 @pytest.fixture
-def turn(model: ModelServer, tmp_path: Path) -> Turn:
-    """A turn against ``model``, without tools as yet."""
-    return Turn(model, tmp_path)
+def root(tmp_path: Path) -> Path:
+    """A workspace's folder with a few files, beside a folder that nobody may reach."""
+    folder = tmp_path / "workspace"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "MEMORY.md").write_text("- Bees since 2024\n- Hive two is weak\n")
+    (folder / "USER.md").write_text("# User\n\nLikes “short” answers.\n")
+    outside = tmp_path / "workspace_evil"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secret\n")
+    return folder
+
+
+@pytest.fixture
+def context(root: Path) -> ToolContext:
+    """What the tools of one turn share."""
+    return ToolContext(open_workspace(root, Actor("chat", run="turn:1")))
+
+
+@pytest.fixture
+def box(context: ToolContext) -> Toolbox:
+    """All tools of the agent."""
+    tools = {**FILE_TOOLS, **SEARCH_TOOLS, "apply_patch": APPLY_PATCH, "python_exec": PYTHON_EXEC}
+    return Toolbox(list(tools.values()), context)
+
+
+@pytest.fixture
+def call(box: Toolbox) -> Call:
+    """Call a tool as the loop does."""
+
+    def call_tool(name: str, **arguments: Any) -> ToolOutcome:
+        return box.call(name, arguments)
+
+    return call_tool
