@@ -24,6 +24,7 @@ KINDS = {
     "meter": "show how full the context is",
     "reset": "render the thread anew",
     "expired": "go to the login",
+    "alive": "know that the connection stands",
 }
 
 
@@ -78,6 +79,8 @@ def meter(sentence: str, percent: int) -> Event:
 
 
 RESET: Event = {"kind": "reset"}
+# An event and not a comment: a browser tells no script of a comment.
+ALIVE: Event = {"kind": "alive"}
 
 
 def expired(login: str) -> Event:

@@ -9,6 +9,10 @@ const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 20_000;
 // A blink of the network is not worth a word.
 const GRACE_MS = 900;
+// The server gives a sign of life every ten seconds; after three that did not come there is no
+// connection any more, though nobody said so (a cable, a sleep).
+const SILENCE_MS = 32_000;
+const LOOK_MS = 5_000;
 
 const page = () => document.getElementById("thread");
 
@@ -20,6 +24,7 @@ let reopening = 0;
 let hiding = 0;
 let asleep = false;
 let openedAt = 0;
+let heardAt = 0;
 let saying = 0;
 
 const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
@@ -43,13 +48,16 @@ function open() {
   address.searchParams.set("after", position);
   source = new EventSource(address);
   openedAt = 0;
+  heardAt = Date.now();
   source.onopen = () => {
-    openedAt = Date.now();
+    openedAt = heardAt = Date.now();
     connection("open");
   };
   source.onmessage = (message) => {
     failures = 0;
+    heardAt = Date.now();
     const event = JSON.parse(message.data);
+    if (event.kind === "alive") return;
     if (event.kind === "expired") return expire(event.login);
     if (event.kind === "reset") return reset();
     // An event applied is an event passed, so the position moves with it, never before it.
@@ -124,8 +132,19 @@ function wake() {
   open();
 }
 
-document.addEventListener("visibilitychange", watchSight);
+function listen() {
+  if (!source || document.hidden || Date.now() - heardAt < SILENCE_MS) return;
+  close();
+  retry(false);
+}
+
+document.addEventListener("visibilitychange", () => { watchSight(); listen(); });
 addEventListener("online", wake);
+addEventListener("offline", () => {
+  close();
+  if (!over) connection("lost");
+});
+setInterval(listen, LOOK_MS);
 addEventListener("pagehide", close);
 addEventListener("pageshow", (event) => { if (event.persisted && !over) reset(); });
 document.addEventListener("jenny:stale", reset);

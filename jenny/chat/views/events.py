@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from jenny.accounts.access import session_is_live
 from jenny.chat import access
-from jenny.chat.events import RESET, Event, expired
+from jenny.chat.events import ALIVE, RESET, Event, expired
 from jenny.chat.models import Conversation
 from jenny.chat.stream import START, Gap, Position, Reader, encode
 from jenny.chat.tasks.publish import position_of
@@ -71,7 +71,7 @@ async def _feed(
             if not await sync_to_async(_asked)(session_is_live, session_key):
                 yield _message(expired(f"/login/?next=/chat/{conversation.pk}/"), reader.position)
                 return
-            yield b": alive\n\n"
+            yield f"data: {encode(ALIVE)}\n\n".encode()
     except Gap:
         yield _message(RESET, reader.position)
     except redis.RedisError:
