@@ -101,7 +101,6 @@ def test_a_name_that_does_not_exist_is_named():
         "http://[::1",
         "http://h:x",
         "http://h:99999",
-        "http://a b/",
     ],
 )
 def test_an_address_that_is_none_is_a_fault(url):
