@@ -67,7 +67,7 @@ def to_html(tokens: list[Token], carry: Carry, *, prefix: str) -> tuple[str, Car
     *prefix* makes the ids of footnotes unique on a page.
     """
     headings = _demote(tokens, carry.headings)
-    page = _Page(carry.targets, _UNSAFE_IN_ID.sub("", prefix) + "-" if prefix else "")
+    page = _Page(carry.targets, _UNSAFE_IN_ID.sub("", prefix))
     page.write(tokens)
     return "".join(page.out), Carry(headings, page.targets)
 
@@ -103,7 +103,9 @@ def _text(_page: _Page, token: Token) -> str:
 
 def _plain(_page: _Page, token: Token) -> str:
     tail = TAIL if token.meta.get("tail") else ""
-    return f'<pre class="plain" tabindex="0">{escape(token.content, quote=False)}{tail}</pre>\n'
+    return (
+        f'<pre class="unformatted" tabindex="0">{escape(token.content, quote=False)}{tail}</pre>\n'
+    )
 
 
 def _code_inline(_page: _Page, token: Token) -> str:

@@ -13,7 +13,7 @@ BLOCK = 200_000
 INLINE = 40_000
 """Longest paragraph, heading or cell whose inline marks are looked at."""
 
-INLINE_MARKS = 4_000
+INLINE_MARKS = 2_000
 """Most characters in one of these that could begin or end a mark."""
 
 DEPTH = 24

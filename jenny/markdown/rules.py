@@ -18,6 +18,9 @@ _OTHER_BLOCK = re.compile(r"#{1,6}[ \t]|>|```|~~~|[-*+][ \t]|\d{1,9}[.)][ \t]")
 _CHECKBOX = re.compile(r"\[([ xX])\](?=\s)")
 
 
+# markdown-it calls its rules by position, also with the flag (FBT001).
+
+
 def rules_plugin(md: MarkdownIt) -> None:
     """Give *md* the rules of this module."""
     md.block.ruler.before("table", "too_deep", _too_deep)
@@ -44,7 +47,7 @@ def mark_tasks(tokens: list[Token]) -> None:
         item.meta["task"] = True
 
 
-def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """Show what is nested deeper than anyone reads as one paragraph, instead of dropping it."""
     if silent or state.level < limits.DEPTH:
         return False
@@ -62,7 +65,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """The parser's tables, unless filling up short rows would blow one up out of proportion.
 
     One that is too large to be formatted is not taken apart either.
@@ -89,7 +92,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _table_end(state: StateBlock, line: int, _end: int, silent: bool) -> bool:
+def _table_end(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001
     """A line without a bar is no row: models go on with prose right below a table."""
     return silent and state.parentType == "table" and not _pipes(state, line)
 
@@ -98,7 +101,7 @@ def _pipes(state: StateBlock, line: int) -> int:
     return state.src.count("|", state.bMarks[line] + state.tShift[line], state.eMarks[line])
 
 
-def _tag(state: StateInline, silent: bool) -> bool:
+def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     """The few tags without attributes that people write in Markdown, when they are closed."""
     found = _BREAK.match(state.src, state.pos, state.posMax)
     if found:
@@ -125,7 +128,7 @@ def _tag(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _bare_address(state: StateInline, silent: bool) -> bool:
+def _bare_address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     """``https://…`` in running text is a link, without the punctuation behind it."""
     if silent or state.linkLevel > 0 or state.src[state.pos] != ":":
         return False

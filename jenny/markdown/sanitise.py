@@ -123,7 +123,7 @@ _CLASSES = {
     "input": {"task-box"},
     "li": {"task"},
     "ol": {"footnotes-list"},
-    "pre": {"plain"},
+    "pre": {"unformatted"},
     "section": {"footnotes"},
     "span": {"code-language", "direction-mark", "remote-image", "tail"}
     | {name for name in STANDARD_TYPES.values() if name},

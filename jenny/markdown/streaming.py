@@ -101,12 +101,16 @@ class StreamRenderer:
         """How many chunks are finished."""
         return len(self._done)
 
-    def snapshot(self) -> tuple[str, str]:
-        """The HTML of the finished chunks, and that of the open one."""
+    def snapshot(self, done: int | None = None) -> tuple[str, str]:
+        """The HTML of the finished chunks, and that of the open one.
+
+        With *done* that many chunks count as finished and the others as open: as another
+        renderer had it, which took the same text in other pieces and is not so far.
+        """
         tail = escape("".join(self._tail), quote=False)
-        return "".join(self._done), self._open_html.replace(
-            TAIL, f'<span class="tail">{tail}</span>'
-        )
+        open_html = self._open_html.replace(TAIL, f'<span class="tail">{tail}</span>')
+        count = len(self._done) if done is None else done
+        return "".join(self._done[:count]), "".join(self._done[count:]) + open_html
 
     def finish(self) -> str:
         """The stored rendering, in which references and footnotes are resolved."""

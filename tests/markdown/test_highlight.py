@@ -1,0 +1,69 @@
+"""Code is coloured without styles, keeps its characters, and hides nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jenny.markdown import limits
+from jenny.markdown.highlight import code, highlight, label
+from jenny.markdown.render import render
+from tests.support.html import Seen
+
+LANGUAGES = [
+    "python", "js", "ts", "json", "html", "css", "bash", "sql", "yaml", "toml", "c", "cpp", "rust",
+    "go", "java", "kotlin", "ruby", "php", "diff", "latex", "markdown", "ini", "xml", "perl", "r",
+    "dockerfile", "makefile", "lua", "swift", "haskell",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@given(text=st.text(max_size=60))
+def test_every_character_is_kept(language: str, text: str) -> None:
+    """Colouring changes no character of the code, in any language, for any text."""
+    text = text.replace("\r", "\n")
+    seen = Seen(f"<code>{highlight(text, language)}</code>")
+    marked = Seen(f"<code>{code(text)}</code>")
+    assert seen.text == marked.text
+    assert seen.faults == []
+
+
+def test_classes_instead_of_styles() -> None:
+    """Colours come from the page's style sheet, in light and dark."""
+    html = highlight("def f(): return 1  # one", "python")
+    assert '<span class="k">def</span>' in html
+    assert '<span class="c1"># one</span>' in html
+    assert "style" not in html
+
+
+@pytest.mark.parametrize(
+    ("language", "name"),
+    [
+        ("py", "Python"),
+        ("PYTHON", "Python"),
+        ("", "Code"),
+        ("nosuch", "nosuch"),
+        ("x" * 99, "x" * 30),
+    ],
+)
+def test_label(language: str, name: str) -> None:
+    """A block says its language by the name that people use, or as the text has it."""
+    assert label(language) == name
+
+
+@pytest.mark.parametrize(
+    "mark", "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
+)
+@pytest.mark.parametrize(
+    "frame", ["```python\na = 1 # {}\n```", "`a{}b`", "    a{}b", "$$\\nope {}$$"]
+)
+def test_direction_marks_show(mark: str, frame: str) -> None:
+    """Marks that make code read other than it runs are made visible (CVE-2021-42574)."""
+    html = render(frame.replace("{}", mark))
+    assert mark not in html
+    assert f'<span class="direction-mark">U+{ord(mark):04X}</span>' in html
+
+
+def test_long_code_is_plain() -> None:
+    """Code beyond the limit is shown whole, without colours."""
+    text = "def f(): pass\n" * (limits.HIGHLIGHT // 10)
+    assert highlight(text, "python") == text
