@@ -102,7 +102,7 @@ def test_a_disk_that_refuses_in_the_middle_undoes_the_act(root: Path) -> None:
         "{",
         "[]",
         '{"undo": false}',
-        '{"undo": false, "steps": [{"parts": ["..", "workspace_evil", "secret.md"], "temp": null}]}',
+        '{"undo": false, "steps": [{"parts": ["..", "workspace_evil", "x.md"], "temp": null}]}',
         '{"undo": true, "steps": [{"parts": ["a.md"], "temp": "../x", "old": "%", "new": null}]}',
     ],
 )

@@ -78,7 +78,9 @@ def version(raw: Raw) -> int:
 
 
 def migrate(raw: Raw) -> None:
-    """Bring an older object to the current version, in place."""
+    """Bring an older object to the current version, in place; one that says none is the oldest."""
+    if version(raw) == 0 and VERSION_KEY in raw:
+        return  # nonsense, which is a problem to be told; 0 is written by nobody
     for step in range(version(raw), CURRENT_VERSION):
         MIGRATIONS.get(step, _nothing)(raw)
     if version(raw) < CURRENT_VERSION:
@@ -150,7 +152,7 @@ def _nothing(_raw: Raw) -> None:
 
 def _in_words(error: json.JSONDecodeError, text: str) -> str:
     """The decoder's complaint for somebody who does not know it."""
-    if error.pos >= len(text.rstrip()):
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
         return "the file ends in the middle"
     if text[error.pos] in "}]" or "trailing comma" in error.msg:
         return "a comma too many before a closing bracket"

@@ -124,7 +124,7 @@ def _zone(_field: Field, value: object) -> Value:
         return None
     try:
         return ZoneInfo(value).key if value else ""
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):  # unknown, a folder, no name at all
         return None
 
 

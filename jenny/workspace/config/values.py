@@ -191,7 +191,7 @@ def _check_together(reading: Reading, raw: Raw) -> None:
         found, stored = lookup(raw, tuple(section.split(".")))
         if found and not isinstance(stored, dict):
             reading.problems[section] = f"{section} holds no object, so its settings are not read."
-    if document.version(raw) == 0 and raw.get(document.VERSION_KEY, 0) not in (0, None):
+    if document.version(raw) == 0 and document.VERSION_KEY in raw:
         reading.problems[document.VERSION_KEY] = "configVersion is no whole number; it is ignored."
     override = "agents.defaults.dream.modelOverride"
     chosen = reading.values[override]
