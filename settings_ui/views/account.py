@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import logout, update_session_auth_hash
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
@@ -71,10 +71,10 @@ def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
     row = person.login_sessions.filter(pk=session_id).first()
     if row is None:
         raise Http404
-    is_own = row.session_key == request.session.session_key
-    row.end()
-    if is_own:
+    if row.session_key == request.session.session_key:
+        logout(request)
         return redirect("login")
+    row.end()
     messages.success(request, f"The session on {row.device} is ended.")
     return redirect(_PAGE)
 

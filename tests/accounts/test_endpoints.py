@@ -61,6 +61,7 @@ def test_nothing_configured_is_the_demo_model(tmp_path: Path) -> None:
 )
 def test_a_name_leads_to_one_model(
     tmp_path: Path,
+    *,
     default: str,
     name: str,
     keys: dict[str, str],

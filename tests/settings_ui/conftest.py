@@ -1,0 +1,56 @@
+"""Somebody in the settings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+import pytest
+
+# So that the tests here can import models; tests/conftest.py has set the environment.
+django.setup()
+
+from django.contrib.auth.hashers import Argon2PasswordHasher  # noqa: E402
+from django.test import Client  # noqa: E402
+
+from jenny.accounts.models import Account  # noqa: E402
+from tests.model_server import ModelServer  # noqa: E402
+from tests.support.stack import PASSWORD  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def quick_hashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords are hashed for real, with less work."""
+    monkeypatch.setattr(Argon2PasswordHasher, "memory_cost", 64)
+    monkeypatch.setattr(Argon2PasswordHasher, "time_cost", 1)
+    monkeypatch.setattr(Argon2PasswordHasher, "parallelism", 1)
+
+
+@pytest.fixture
+def ana(db: None) -> Account:
+    """The owner, with a workspace."""
+    account = Account.objects.make_owner("ana", PASSWORD, "UTC")
+    assert account.current_workspace is not None
+    account.current_workspace.make_folder()
+    return account
+
+
+@pytest.fixture
+def root(ana: Account) -> Path:
+    """Ana's workspace folder."""
+    assert ana.current_workspace is not None
+    return ana.current_workspace.root
+
+
+@pytest.fixture
+def client(ana: Account) -> Client:
+    """Ana's browser."""
+    client = Client(headers={"Sec-Fetch-Site": "same-origin"})
+    client.force_login(ana)
+    return client
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    """A model's server."""
+    with ModelServer() as server:
+        yield server

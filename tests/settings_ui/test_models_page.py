@@ -1,0 +1,269 @@
+"""Settings → Models."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from jenny.accounts import access, connections
+from jenny.accounts.models import Account, ApiKey
+from jenny.workspace.config import load
+from tests.model_server import Fail, ModelServer, Say
+
+PAGE = "/settings/models/"
+ANTHROPIC = "https://api.anthropic.com"
+KEY = "sk-ant-api03-abcdefghijklmnop"
+LOCAL = {"connection": "endpoint", "baseUrl": "http://localhost:11434", "model": "qwen"}
+
+
+def row(client: Client, name: str) -> Any:
+    """The line of the page about the model called *name*."""
+    return next(one for one in client.get(PAGE).context["rows"] if one.name == name)
+
+
+def said(client: Client, url: str, **form: str) -> str:
+    """POST a form, follow, and return the sentence on the page."""
+    answer = client.post(url, form, follow=True)
+    assert answer.status_code == 200
+    return " ".join(str(message) for message in answer.context["messages"])
+
+
+def test_a_fresh_page_shows_the_demo_model_in_use(client: Client) -> None:
+    """Somebody who skipped the question sees what answers, and how to connect a model."""
+    page = client.get(PAGE)
+    assert row(client, "demo").is_current
+    assert "no language model" in page.text
+    assert page.context["form"]["connection"].value() == "anthropic"
+
+
+def test_a_key_connects_claude(client: Client, ana: Account, root: Path) -> None:
+    """One key is enough; the page then shows its last four letters and nothing more."""
+    form = {"connection": "anthropic", "apiKey": KEY, "model": "claude-x", "maxTokens": "500"}
+    assert "claude" in said(client, PAGE, **form)
+    line = row(client, "claude")
+    assert (line.model, line.address, line.key, line.is_current) == (
+        "claude-x",
+        ANTHROPIC,
+        "••••mnop",
+        True,
+    )
+    assert load(root).presets["claude"].max_tokens == 500
+    page = client.get(PAGE).text
+    assert KEY not in page
+    assert KEY[:12] not in page
+    endpoint, preset = access.model_for(ana.current_workspace)
+    assert (endpoint.key, preset.model) == (KEY, "claude-x")
+
+
+def test_the_key_is_ciphertext_in_the_database_and_nowhere_else(
+    client: Client, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not in config.json, its copies, the log, the session."""
+    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    assert KEY.encode() not in bytes(ApiKey.objects.get().ciphertext)
+    files = [file for file in root.rglob("*") if file.is_file()]
+    assert files
+    assert all(KEY.encode() not in file.read_bytes() for file in files)
+    assert KEY not in caplog.text
+    assert KEY not in str(dict(client.session))
+
+
+def test_a_wrong_form_does_not_show_the_key_again(client: Client) -> None:
+    """A page that comes back for another field has the key's field empty."""
+    form = {"connection": "endpoint", "apiKey": KEY, "baseUrl": "nonsense", "model": "m"}
+    answer = client.post(PAGE, form)
+    assert answer.status_code == 422
+    assert KEY not in answer.text
+    assert "An address looks like" in answer.text
+
+
+def test_a_key_is_not_sent_to_a_new_address(client: Client, ana: Account) -> None:
+    """Changing a preset's address leaves the key with the old one."""
+    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    url = "/settings/models/preset/claude/"
+    said(client, url, model="m", baseUrl="https://evil.example")
+    endpoint, _ = access.model_for(ana.current_workspace)
+    assert (endpoint.base_url, endpoint.key) == ("https://evil.example", "")
+    assert row(client, "claude").key == "none"
+
+
+def test_a_key_is_replaced_or_left_alone(client: Client, ana: Account) -> None:
+    """An empty field keeps the key; a filled one takes its place."""
+    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    url = "/settings/models/preset/claude/"
+    assert KEY not in client.get(url).text
+    assert "••••mnop" in client.get(url).text
+    said(client, url, model="claude-y", baseUrl=ANTHROPIC)
+    assert ana.keys() == {ANTHROPIC: KEY}
+    said(client, url, model="claude-y", baseUrl=ANTHROPIC, apiKey=KEY + "-new1")
+    assert ana.keys() == {ANTHROPIC: KEY + "-new1"}
+
+
+def test_a_removed_key_is_gone_and_said_to_be_missing(client: Client, ana: Account) -> None:
+    """Claude is not silently replaced by the demo model: the line says what is missing."""
+    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    key = ApiKey.objects.get()
+    assert ANTHROPIC in said(client, f"/settings/models/keys/{key.pk}/remove")
+    assert ana.keys() == {}
+    line = row(client, "claude")
+    assert (line.key, line.is_current) == ("missing", True)
+
+
+def test_a_key_of_another_instance_is_said_to_be_unreadable(
+    client: Client, ana: Account, settings: Any
+) -> None:
+    """After the secret key changed, the page asks for the key anew instead of failing."""
+    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    ApiKey.objects.update(ciphertext=b"made with another secret key")
+    assert "no longer readable" in row(client, "claude").key
+    assert "enter it again" in client.get(PAGE).text
+
+
+def test_saving_the_same_says_that_nothing_was_written(client: Client, root: Path) -> None:
+    """The page does not claim a write that did not happen."""
+    said(client, PAGE, **LOCAL, name="home")
+    before = (root / "config.json").read_bytes()
+    url = "/settings/models/preset/home/"
+    form = {"model": "qwen", "baseUrl": "http://localhost:11434"}
+    assert "nothing was written" in said(client, url, **form)
+    assert (root / "config.json").read_bytes() == before
+    assert "Nothing to change" in said(client, "/settings/models/use", name="home")
+
+
+def test_choosing_between_models(client: Client, root: Path) -> None:
+    """One click makes another model the default, the demo model too, and back."""
+    said(client, PAGE, **LOCAL, name="home")
+    said(client, PAGE, **LOCAL, name="second")
+    assert row(client, "second").is_current
+    for name in ("home", "demo", "second"):
+        assert name in said(client, "/settings/models/use", name=name)
+        assert row(client, name).is_current
+        assert load(root).get("agents.defaults.model") == name
+    assert client.post("/settings/models/use", {"name": "gone"}).status_code == 404
+
+
+def test_the_environments_model_can_be_chosen(client: Client, root: Path, settings: Any) -> None:
+    """It is listed with where its key is from, and choosing it writes no key anywhere."""
+    settings.JENNY_API_KEY, settings.JENNY_MODEL = "sk-env-secret-0123", "claude-env"
+    said(client, PAGE, **LOCAL, name="home")
+    line = row(client, "environment")
+    assert (line.model, line.key) == ("claude-env", "from the environment")
+    said(client, "/settings/models/use", name="environment")
+    assert row(client, "environment").is_current
+    assert "sk-env-secret" not in client.get(PAGE).text
+    assert load(root).get("agents.defaults.model") == ""
+
+
+def test_a_wrong_variable_is_told(client: Client, settings: Any) -> None:
+    """The operator's mistake is named on the page that it is about."""
+    settings.JENNY_API_BASE_URL = "localhost:11434"
+    assert "ANTHROPIC_BASE_URL cannot be used" in client.get(PAGE).text
+
+
+def test_a_removed_preset_can_be_put_back(client: Client, root: Path) -> None:
+    """Removing says so and offers to undo it; what was written by hand comes back as well."""
+    said(client, PAGE, **LOCAL, name="home")
+    connections.put(root, "home", {"note": "by hand"}, use=False)
+    page = client.post("/settings/models/preset/home/remove", follow=True)
+    assert "home is removed" in page.text
+    assert "home" not in load(root).presets
+    assert "home is back" in said(client, "/settings/models/put-back")
+    written = json.loads((root / "config.json").read_text())
+    assert written["modelPresets"]["home"]["note"] == "by hand"
+    assert written["agents"]["defaults"]["model"] == "home"
+    assert client.post("/settings/models/put-back").status_code == 404
+
+
+def test_a_preset_that_is_not_there_is_not_found(client: Client) -> None:
+    """Neither its page nor its removal."""
+    assert client.get("/settings/models/preset/gone/").status_code == 404
+    assert client.post("/settings/models/preset/gone/remove").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("home", "already"),
+        ("demo", "none of"),
+        ("two words", "one word"),
+        ("../x", "one word"),
+        ("-x", "one word"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused(
+    client: Client, root: Path, name: str, complaint: str
+) -> None:
+    """It has to be typed after /model, and means one thing."""
+    said(client, PAGE, **LOCAL, name="home")
+    answer = client.post(PAGE, {**LOCAL, "name": name})
+    assert answer.status_code == 422
+    assert complaint in answer.text
+    assert list(load(root).presets) == ["home"]
+
+
+def test_a_name_is_made_from_the_address(client: Client, root: Path) -> None:
+    """Two servers of the same name get two names."""
+    said(client, PAGE, **LOCAL)
+    said(client, PAGE, **{**LOCAL, "baseUrl": "http://localhost:8080"})
+    assert list(load(root).presets) == ["localhost", "localhost-2"]
+
+
+@pytest.mark.parametrize("name", ["with space", "dotted.name", "plus+colon:1"])
+def test_names_made_by_hand_have_their_page(client: Client, root: Path, name: str) -> None:
+    """config.json allows more than the form; what is there can be changed and removed."""
+    connections.put(root, name, {"model": "m"}, use=True)
+    page = client.get(PAGE)
+    assert page.status_code == 200
+    url = next(part.split('"')[0] for part in page.text.split('href="') if "preset/" in part)
+    assert client.get(url).status_code == 200
+
+
+def test_a_key_pasted_into_the_models_field_is_not_written(client: Client, root: Path) -> None:
+    """config.json refuses it, and the page says why."""
+    answer = client.post(PAGE, {**LOCAL, "model": KEY + "0123456789"})
+    assert answer.status_code == 422
+    assert "no keys" in answer.text
+    assert not (root / "config.json").exists()
+
+
+def test_a_broken_file_is_told_and_not_overwritten(client: Client, root: Path) -> None:
+    """SET1: a trailing comma; the page says what is wrong and where a copy lies."""
+    (root / "config.json").write_text('{"modelPresets": {},}')
+    assert "cannot be read" in client.get(PAGE).text
+    assert (root / "config.json").read_text() == '{"modelPresets": {},}'
+
+
+class TestButton:
+    """The test button."""
+
+    def test_it_asks_the_model_once_and_says_how_it_went(
+        self, client: Client, model: ModelServer
+    ) -> None:
+        """With the stored key, really, and in words."""
+        model.script(Say("hello"))
+        said(
+            client, PAGE, connection="endpoint", baseUrl=model.url, model="m", apiKey=KEY, name="t"
+        )
+        assert "m answered in" in said(client, "/settings/models/test", name="t")
+        assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"
+        assert len(model.requests) == 1
+
+    def test_it_says_what_is_wrong_in_place(self, client: Client, model: ModelServer) -> None:
+        """For htmx as a fragment, without the frame of the page."""
+        model.script(Fail(401))
+        said(client, PAGE, connection="endpoint", baseUrl=model.url, model="m", name="t")
+        answer = client.post("/settings/models/test", {"name": "t"}, headers={"HX-Request": "true"})
+        assert answer.status_code == 200
+        assert "<html" not in answer.text
+        assert "wants a key" in answer.text or "refused the key" in answer.text
+
+    def test_without_a_key_nothing_is_asked(self, client: Client, root: Path) -> None:
+        """Claude without a key: said at once."""
+        connections.put(root, "claude", {"model": "m", "baseUrl": ANTHROPIC}, use=True)
+        assert "needs an API key" in said(client, "/settings/models/test", name="claude")
+
+    def test_a_name_that_is_gone(self, client: Client) -> None:
+        """Removed in another tab meanwhile."""
+        assert "no model preset called gone" in said(client, "/settings/models/test", name="gone")
