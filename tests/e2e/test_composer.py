@@ -131,8 +131,9 @@ def test_an_answer_that_is_lost_does_not_double_the_message(
     field = page.get_by_label(FIELD)
     field.fill(words)
     field.press("Enter")
-    expect(page.locator(".user .words", has_text=words)).to_have_count(1)
+    expect(page.locator(".user:not(.pending) .words", has_text=words)).to_have_count(1)
     expect(field).to_have_value("")
+    expect(page.locator(".answer")).to_have_count(2)
     idle(page)
     assert owner.page(chat).count(f">{words}<") == 1
 

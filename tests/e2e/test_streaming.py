@@ -85,6 +85,21 @@ def test_a_lost_connection_is_taken_up_where_it_broke(
     expect(page.locator("#status")).to_have_text("")
 
 
+def test_a_connection_that_died_in_silence_is_opened_anew(
+    signed_in: Callable[..., Page], telling: Telling
+) -> None:
+    """No sign of life for half a minute: the page does not wait for an error that never comes."""
+    page = signed_in()
+    page.clock.install()
+    page.goto(f"/chat/{telling.chat}/")
+    expect(page.locator(".answer .prose")).to_contain_text(PARTS[59].strip())
+    with page.expect_request(re.compile(r"/events\?")):
+        page.clock.run_for(45_000)
+    telling.go_on()
+    idle(page)
+    assert told(page) == WORDS
+
+
 def test_a_hidden_tab_lets_go_and_catches_up(
     signed_in: Callable[..., Page], telling: Telling, owner: Client
 ) -> None:
