@@ -4,6 +4,7 @@
 """
 
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 from django.utils.csp import CSP
@@ -85,9 +86,12 @@ TEMPLATES = [
 # its request or task. PostgreSQL's are kept in a pool, since opening one takes a while there.
 _DATABASE_URL = env.secret("DATABASE_URL")
 if _DATABASE_URL:
-    DATABASES = {"default": dict(dj_database_url.parse(_DATABASE_URL))}
-    if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-        DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 20}
+    _database: dict[str, Any] = dict(dj_database_url.parse(_DATABASE_URL))
+    if _database["ENGINE"] == "django.db.backends.postgresql":
+        _database["OPTIONS"] = _database.get("OPTIONS", {}) | {
+            "pool": {"min_size": 1, "max_size": 20}
+        }
+    DATABASES = {"default": _database}
 else:
     DATABASES = {
         "default": {

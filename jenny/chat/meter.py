@@ -5,6 +5,10 @@ from dataclasses import dataclass
 # Tokens kept free beside the answer (``02-memory-pipeline`` §3).
 RESERVE = 1024
 
+_THOUSAND = 1000
+# From here on a tenth of a thousand says nothing.
+_WHOLE = 9.95
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -30,8 +34,7 @@ def meter(used: int, *, window: int, max_tokens: int) -> Meter:
 
 
 def _short(tokens: int) -> str:
-    return (
-        f"{tokens / 1000:.0f}k"
-        if tokens >= 9950
-        else (f"{tokens / 1000:.1f}k" if tokens >= 1000 else str(tokens))
-    )
+    if tokens < _THOUSAND:
+        return str(tokens)
+    thousands = tokens / _THOUSAND
+    return f"{thousands:.1f}k" if thousands < _WHOLE else f"{thousands:.0f}k"

@@ -19,6 +19,8 @@ import redis.asyncio
 MAX_ENTRIES = 4000
 # A stream is a wire, not a store: an hour after its last event it is gone.
 SECONDS_KEPT = 3600
+# Characters of a position: two numbers of 64 bits would be longer, ours stay far below.
+LONGEST_POSITION = 32
 
 _APPEND = """
 local function less(a, b)
@@ -50,7 +52,7 @@ class Position:
     def parse(cls, text: str | None) -> Self | None:
         """The position that *text* names, ``None`` when it names none."""
         number, _, count = (text or "").partition("-")
-        if not (number.isdecimal() and count.isdecimal() and len(number) + len(count) < 36):
+        if not (number.isdecimal() and count.isdecimal() and len(text or "") <= LONGEST_POSITION):
             return None
         return cls(int(number), int(count))
 
@@ -136,7 +138,7 @@ class Writer:
 
 def replay(client: redis.Redis, conversation: str, after: Position) -> list[Entry]:
     """Every entry behind *after* that the stream still has."""
-    rows = client.xrange(key(conversation), min=f"({after}", max="+")
+    rows: Any = client.xrange(key(conversation), min=f"({after}", max="+")
     return [_entry(row) for row in rows]
 
 
@@ -170,7 +172,9 @@ class Reader:
 
         An entry whose predecessor this reader has not seen raises :class:`Gap`.
         """
-        answer = await self._client.xread({self._key: str(self.position)}, count=500, block=wait_ms)
+        answer: Any = await self._client.xread(
+            {self._key: str(self.position)}, count=500, block=wait_ms
+        )
         entries = []
         for row in answer[0][1] if answer else []:
             entry = _entry(row)

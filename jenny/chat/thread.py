@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -49,14 +49,19 @@ class Item:
 def block_view(block: "Block") -> BlockView:
     """A row as the page shows it; text that is still being written in the state that the
     stream's next event expects."""
-    view = {"id": f"b{block.pk}", "kind": block.kind, "is_open": block.is_open, "text": block.text}
-    if block.kind == "text":
-        if not block.is_open:
-            return BlockView(**view, html=block.html)
-        renderer = renderer_of(block)
-        done, open_html = renderer.snapshot()
-        return BlockView(**view, html=done, open_html=open_html, done_count=renderer.done_count)
-    return BlockView(**view, data=_tool_data(block.data) if block.kind == "tool" else block.data)
+    view = BlockView(
+        id=f"b{block.pk}",
+        kind=block.kind,
+        html=block.html,
+        is_open=block.is_open,
+        text=block.text,
+        data=_tool_data(block.data) if block.kind == "tool" else block.data,
+    )
+    if block.kind != "text" or not block.is_open:
+        return view
+    renderer = renderer_of(block)
+    done, open_html = renderer.snapshot()
+    return replace(view, html=done, open_html=open_html, done_count=renderer.done_count)
 
 
 def renderer_of(block: "Block") -> StreamRenderer:
@@ -121,7 +126,7 @@ def by_day[T](
 
 
 def day_label(day: date, today: date) -> str:
-    """ "Today", "Yesterday", "This week", "This month", or the month's name."""
+    """The words for *day* in a list: today, yesterday, this week, this month, or its month."""
     age = (today - day).days
     if age <= 1:
         return "Today" if age < 1 else "Yesterday"

@@ -11,6 +11,7 @@ CHAT = "11111111-1111-1111-1111-111111111111"
 
 
 def event(number: int) -> dict[str, object]:
+    """Some event."""
     return {"kind": "tail", "text": str(number)}
 
 

@@ -40,8 +40,9 @@ def script(model_server: ModelServer, words: str, *acts) -> None:
     """Answer the next request that holds *words*."""
     model_server.script(
         *acts,
-        when=lambda request: bool(request.json.get("tools"))
-        and any(words in text for text in request.texts("user")),
+        when=lambda request: (
+            bool(request.json.get("tools")) and any(words in text for text in request.texts("user"))
+        ),
     )
 
 

@@ -79,7 +79,7 @@ def accept(
 
 
 def begin_turn(conversation: Conversation) -> Turn | None:
-    """A new turn for messages that wait without one; ``None``: there are none, or a turn is live."""
+    """A new turn for messages that wait without one; ``None``: none wait, or a turn is live."""
     with transaction.atomic():
         Conversation.objects.select_for_update().get(pk=conversation.pk)
         waiting = Message.objects.filter(

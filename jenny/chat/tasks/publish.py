@@ -92,8 +92,8 @@ class Publisher:
             with transaction.atomic():
                 number = self.conversation.next_event_number()
                 if not isinstance(row, Conversation):
-                    type(row)._default_manager.filter(pk=row.pk).update(event_number=number)
-                row.event_number = number
+                    row.event_number = number
+                    row.save(update_fields=["event_number"])
             return Position(number)
 
         self.send(renumber(), event, renumber)

@@ -14,7 +14,7 @@ import redis
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, close_old_connections, connections
 
-from jenny.agent.errors import Cancelled
+from jenny.agent.errors import Cancelled, CancelReason
 from jenny.chat.stream import cancel_key
 from jenny.chat.tasks.publish import redis_client
 
@@ -36,7 +36,7 @@ class Running(Protocol):
     def renew(self) -> None:
         """Renew the lease and hear of a stop that only the database knows; stop when lost."""
 
-    def cancel(self, reason: str) -> None:
+    def cancel(self, reason: CancelReason) -> None:
         """Ask the turn to end."""
 
 
@@ -62,7 +62,7 @@ class Pulse:
         with self._changed:
             self._running.pop(running.turn_id, None)
 
-    def cancel_all(self, reason: str) -> None:
+    def cancel_all(self, reason: CancelReason) -> None:
         """Ask every turn of this process to end."""
         for running in self._snapshot():
             running.cancel(reason)

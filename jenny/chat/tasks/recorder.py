@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
 from jenny.agent.pricing import Prices
 from jenny.agent.tokens import Usage
@@ -27,6 +28,7 @@ from jenny.markdown.streaming import StreamRenderer
 # A page gets text at most this often; the first words go at once.
 FLUSH_SECONDS = 0.04
 STORE_SECONDS = 0.5
+STORED_FIELDS = ("text", "html", "data", "is_open", "event_number", "event_count")
 
 
 class Recorder:
@@ -106,7 +108,7 @@ class Recorder:
             self._close()
             self._drop_stale()
 
-    def step_failed(self, step: int, sentence: str, retry_in: float | None) -> None:
+    def step_failed(self, _step: int, sentence: str, retry_in: float | None) -> None:
         """The attempt failed; when it is made again, what it wrote gives way to the next."""
         with self._lock:
             self._close()
@@ -163,7 +165,7 @@ class Recorder:
         elif Turn.objects.filter(pk=self.turn_id, cancel_requested=True).exists():
             self._watch.cancel("stop")
 
-    def cancel(self, reason: str) -> None:
+    def cancel(self, reason: CancelReason) -> None:
         """Ask the loop to end."""
         self._watch.cancel(reason)
 
@@ -262,9 +264,7 @@ class Recorder:
             block.event_count += 1
         with transaction.atomic():
             self._fence()
-            block.save(
-                update_fields=["text", "html", "data", "is_open", "event_number", "event_count"]
-            )
+            block.save(update_fields=STORED_FIELDS)
 
     def _renumber(self, block: Block) -> Position:
         """Give the block a new event number and store it whole."""
@@ -272,9 +272,7 @@ class Recorder:
             block.event_number = self.turn.conversation.next_event_number()
             block.event_count = 0
             self._fence()
-            block.save(
-                update_fields=["text", "html", "data", "is_open", "event_number", "event_count"]
-            )
+            block.save(update_fields=STORED_FIELDS)
         return Position(block.event_number)
 
     def _fresh_position(self) -> Position:

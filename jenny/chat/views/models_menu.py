@@ -37,4 +37,5 @@ def presets_of(workspace: Workspace, chat: Conversation | None) -> list[Choice]:
 def _label(choice: endpoints.Choice) -> str:
     if choice.is_demo:
         return "demo model (rules, no language model)"
-    return choice.name if choice.name == choice.preset.model else f"{choice.name} · {choice.preset.model}"
+    model = choice.preset.model
+    return choice.name if choice.name == model else f"{choice.name} · {model}"

@@ -67,7 +67,8 @@ def _status(chat: Conversation, _argument: str) -> str:
             else "nothing",
         ),
     ]
-    return "\n".join(["| What | Now |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in rows)])
+    lines = [f"| {name} | {value} |" for name, value in rows]
+    return "\n".join(["| What | Now |", "| --- | --- |", *lines])
 
 
 def _model(chat: Conversation, argument: str) -> str:

@@ -4,10 +4,11 @@ A form without script is answered with a redirect; a script gets JSON, with the 
 show when something could not be taken (the page keeps the text).
 """
 
+import contextlib
 from http import HTTPStatus
 from uuid import UUID
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST
@@ -99,15 +100,13 @@ def draft(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 
 def _keep_draft(request: HttpRequest, account: Account, chat: Conversation | None) -> HttpResponse:
     text = request.POST.get("text", "")[:LONGEST_DRAFT].replace("\0", "")
-    row = {"account_id": account.pk, "conversation": chat}
+    rows = Draft.objects.filter(account_id=account.pk, conversation=chat)
     if not text:
-        Draft.objects.filter(**row).delete()
-    else:
-        try:
-            Draft.objects.update_or_create(**row, defaults={"text": text})
-        except IntegrityError:
-            # Two tabs made the first draft at once; the other one's is there now.
-            Draft.objects.filter(**row).update(text=text)
+        rows.delete()
+    elif not rows.update(text=text):
+        with contextlib.suppress(IntegrityError), transaction.atomic():
+            # Two tabs may make the first draft at once; then the other one's is there.
+            Draft.objects.create(account_id=account.pk, conversation=chat, text=text)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
