@@ -97,7 +97,10 @@ def everything(scripted: Stack, model_server: ModelServer) -> Everything:
 def sign_in(page: Page, stack: Stack, client: Client) -> None:
     """Give the browser the cookies of *client*."""
     page.context.add_cookies(
-        [{"name": c.name, "value": c.value or "", "url": stack.url} for c in client.http.cookies.jar]
+        [
+            {"name": c.name, "value": c.value or "", "url": stack.url}
+            for c in client.http.cookies.jar
+        ]
     )
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import Everything, idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Say
+from tests.support.browser import Complaints
 from tests.support.chat import asked
 from tests.support.client import Client
 from tests.support.stack import OWNER, PASSWORD, Stack
@@ -73,7 +74,7 @@ def test_the_field_grows_with_what_is_written(page: Page) -> None:
 def test_a_draft_survives_a_reload_and_another_browser(
     page: Page, signed_in: Callable[..., Page], chat: str
 ) -> None:
-    """What was typed and not sent is there after a reload, at once, and elsewhere a moment later."""
+    """What was typed and not sent is there after a reload, and elsewhere a moment later."""
     with page.expect_response(re.compile("/draft$")):
         page.get_by_label(FIELD).fill("half a thought")
     page.reload()
@@ -83,7 +84,7 @@ def test_a_draft_survives_a_reload_and_another_browser(
     expect(elsewhere.get_by_label(FIELD)).to_have_value("half a thought")
 
 
-def test_a_draft_survives_without_the_server(page: Page, complaints: object) -> None:
+def test_a_draft_survives_without_the_server(page: Page, complaints: Complaints) -> None:
     """The browser keeps the draft when the server could not take it."""
     complaints.allow("net::ERR")
     page.route(re.compile("/draft$"), lambda route: route.abort())
@@ -104,7 +105,7 @@ def test_sending_takes_the_draft_along(page: Page) -> None:
     expect(page.get_by_label(FIELD)).to_have_value("")
 
 
-def test_a_text_that_does_not_get_there_goes_back(page: Page, complaints: object) -> None:
+def test_a_text_that_does_not_get_there_goes_back(page: Page, complaints: Complaints) -> None:
     """Jenny is not reachable: the text stands in the field again, with a sentence."""
     complaints.allow("net::ERR")
     page.route(re.compile("/send$"), lambda route: route.abort())
@@ -117,7 +118,7 @@ def test_a_text_that_does_not_get_there_goes_back(page: Page, complaints: object
 
 
 def test_an_answer_that_is_lost_does_not_double_the_message(
-    page: Page, complaints: object, chat: str, owner: Client
+    page: Page, complaints: Complaints, chat: str, owner: Client
 ) -> None:
     """The server has the message, the page does not know: sent again, it is one message."""
     complaints.allow("net::ERR")
@@ -148,7 +149,7 @@ def test_pressing_twice_sends_once(page: Page, owner: Client, chat: str) -> None
     assert owner.page(chat).count(f">{words}<") == 1
 
 
-def test_a_refused_text_says_why(page: Page, complaints: object) -> None:
+def test_a_refused_text_says_why(page: Page, complaints: Complaints) -> None:
     """A text that the server does not take stays, with the server's own sentence."""
     complaints.allow("422")
     page.route(

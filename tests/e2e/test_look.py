@@ -1,4 +1,4 @@
-"""How every page looks and behaves: for eyes, for a keyboard, for a screen reader, at every width."""
+"""How every page looks and behaves: for eyes, a keyboard, a screen reader, at every width."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import MARKDOWN, Everything, idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Pause, Say
+from tests.support.browser import Complaints
 from tests.support.client import Client
 from tests.support.stack import Stack
 
@@ -72,7 +73,7 @@ def test_axe_finds_nothing_on_pages_of_an_account(
 @pytest.mark.parametrize(("width", "scheme"), VIEWS)
 def test_axe_finds_nothing_on_pages_of_a_stranger(
     new_page: Callable[..., Page],
-    complaints: object,
+    complaints: Complaints,
     scripted: Stack,
     width: int,
     scheme: str,
@@ -164,9 +165,9 @@ def reach(page: Page, name: str) -> None:
         focused = page.evaluate_handle("document.activeElement")
         seen = focused.evaluate(
             """node => {
-              const style = getComputedStyle(node);
-              const around = node.closest('.composer') ? getComputedStyle(node.closest('.composer')) : null;
-              return style.outlineStyle !== 'none' || (around && around.boxShadow !== 'none');
+              const composer = node.closest('.composer');
+              return getComputedStyle(node).outlineStyle !== 'none'
+                || (composer && getComputedStyle(composer).boxShadow !== 'none');
             }"""
         )
         label = focused.evaluate("node => node.getAttribute('aria-label') || node.innerText || ''")
@@ -242,7 +243,8 @@ WATCH_SHIFTS = """
 window.shifts = [];
 new PerformanceObserver(list => {
   for (const entry of list.getEntries()) {
-    window.shifts.push(entry.value + ' ' + entry.sources.map(s => s.node && s.node.outerHTML).join(' | ').slice(0, 400));
+    const moved = entry.sources.map(source => source.node && source.node.outerHTML).join(' | ');
+    window.shifts.push(entry.value + ' ' + moved.slice(0, 400));
   }
 }).observe({ type: 'layout-shift', buffered: true });
 """

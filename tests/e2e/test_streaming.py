@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Pause, Say
+from tests.support.browser import Complaints
 from tests.support.client import Client
 
 PARTS = [f"word{number} " for number in range(120)]
@@ -71,7 +72,7 @@ def test_a_page_loaded_in_the_middle_goes_on(
 
 
 def test_a_lost_connection_is_taken_up_where_it_broke(
-    signed_in: Callable[..., Page], telling: Telling, complaints: object
+    signed_in: Callable[..., Page], telling: Telling, complaints: Complaints
 ) -> None:
     """The page says that it reconnects, and then misses nothing."""
     complaints.allow("net::ERR")
@@ -109,7 +110,9 @@ def test_a_hidden_tab_lets_go_and_catches_up(
     page.goto(f"/chat/{telling.chat}/")
     expect(page.locator(".answer .prose")).to_contain_text(PARTS[59].strip())
     opened: list[str] = []
-    page.on("request", lambda request: opened.append(request.url) if "/events" in request.url else None)
+    page.on(
+        "request", lambda request: opened.append(request.url) if "/events" in request.url else None
+    )
     show(page, visible=False)
     page.clock.run_for(61_000)
     telling.go_on()
