@@ -165,7 +165,9 @@ def _carry_out(run: _Run) -> None:
         pool = _STATE.pool
         if pool is None:
             return
-        with pool.checkout(limits=_limits(run.seconds), os_policy={"timezone": run.zone}) as session:
+        with pool.checkout(
+            limits=_limits(run.seconds), os_policy={"timezone": run.zone}
+        ) as session:
             session.feed_run(
                 run.code,
                 external_lookup={"read_file": run.files.read_file, "list_dir": run.files.list_dir},

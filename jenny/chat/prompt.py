@@ -185,7 +185,7 @@ def zone_of(name: str) -> tzinfo:
     """The zone of that IANA name; UTC when there is none."""
     try:
         return ZoneInfo(name)
-    except (ValueError, OSError):
+    except (LookupError, ValueError, OSError):
         return UTC
 
 

@@ -48,7 +48,9 @@ def test_a_line_longer_than_a_page_is_cut_and_said_to_be(root: Path, call: Call)
     (root / "min.js").write_text("y" * 50_000 + "\nshort\n")
     outcome = call("read_file", path="min.js")
     assert len(outcome.content) <= 16_000
-    assert "Line 1 is 50,000 characters long and is cut here. Go on with offset=2." in outcome.content
+    assert (
+        "Line 1 is 50,000 characters long and is cut here. Go on with offset=2." in outcome.content
+    )
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,8 @@ def test_a_long_result_lies_in_a_file(context: ToolContext, run) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["socket", "subprocess", "ctypes", "urllib.request", "http.client", "importlib", "jenny"]
+    "module",
+    ["socket", "subprocess", "ctypes", "urllib.request", "http.client", "importlib", "jenny"],
 )
 def test_there_is_no_way_out_by_import(run, module: str) -> None:
     """No network, no processes, nothing of ours."""
@@ -169,7 +170,10 @@ def test_there_is_no_way_out_by_what_is_there(run, code: str) -> None:
 def test_the_environment_is_not_seen(monkeypatch: pytest.MonkeyPatch, run) -> None:
     """Keys of the host stay out of reach, of the code and of its process."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
-    assert run("import os\nprint(os.getenv('ANTHROPIC_API_KEY'), dict(os.environ))").content == "None {}"
+    assert (
+        run("import os\nprint(os.getenv('ANTHROPIC_API_KEY'), dict(os.environ))").content
+        == "None {}"
+    )
     children = [child for child in psutil.Process().children() if "monty" in child.name()]
     assert children
     assert all("ANTHROPIC_API_KEY" not in child.environ() for child in children)
@@ -182,7 +186,9 @@ def test_files_of_the_workspace_can_be_read(root: Path, run) -> None:
     assert run("len(read_file('memory/MEMORY.md'))").content == "37"
     assert run("list_dir('memory')").content == "['MEMORY.md']"
     assert run("list_dir()").content == "['memory/', 'wikis/', 'USER.md']"
-    code = "import csv\nwith open('wikis/bees/a.csv') as f: print(list(csv.DictReader(f))[1]['honey'])"
+    code = (
+        "import csv\nwith open('wikis/bees/a.csv') as f: print(list(csv.DictReader(f))[1]['honey'])"
+    )
     assert run(code).content == "22"
     code = "from pathlib import Path\n[str(p) for p in sorted(Path('.').glob('**/*.csv'))]"
     assert run(code).content == "['wikis/bees/a.csv']"
@@ -222,7 +228,14 @@ def test_nothing_can_be_written(root: Path, run, code: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/etc/passwd", "../workspace_evil/secret.md", "out/secret.md", "file-out", "a\\0b", "%2e%2e/x"],
+    [
+        "/etc/passwd",
+        "../workspace_evil/secret.md",
+        "out/secret.md",
+        "file-out",
+        "a\\0b",
+        "%2e%2e/x",
+    ],
 )
 def test_nothing_outside_the_workspace_can_be_read(root: Path, run, path: str) -> None:
     """The root of the sandbox is the workspace, and links out are refused."""
@@ -251,7 +264,7 @@ def test_asking_for_files_without_end_is_ended(run) -> None:
 
 
 def test_the_clock_is_the_persons(context: ToolContext, run) -> None:
-    """"Today" is the day where the person is."""
+    """ "Today" is the day where the person is."""
     context.zone = "Pacific/Kiritimati"
     before = datetime.now(ZoneInfo(context.zone)).date()
     said = run("import datetime\nprint(datetime.date.today())").content

@@ -199,4 +199,3 @@ def test_the_searching_process_knows_nothing_of_ours(monkeypatch: pytest.MonkeyP
         if environ.exists():
             assert b"sk-secret" not in environ.read_bytes()
         assert search.find(b"x\ny\nax") == [(1, 0), (3, 1)]
-

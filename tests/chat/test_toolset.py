@@ -1,0 +1,88 @@
+"""The tools that a chat's turn gets."""
+
+from pathlib import Path
+
+import pytest
+
+from jenny.agent.errors import Cancelled
+from jenny.agent.runs import RUN_KINDS
+from jenny.agent.watch import Watch
+from jenny.chat.toolset import TOOLS, toolbox_for
+from jenny.workspace import config, seed
+from jenny.workspace.files import Actor, open_workspace
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A new workspace."""
+    seed.seed(open_workspace(tmp_path, Actor("setup")))
+    return tmp_path
+
+
+def test_each_kind_of_run_has_the_tools_of_its_row(root: Path) -> None:
+    """No more, no less, in that order."""
+    for kind, row in RUN_KINDS.items():
+        assert toolbox_for(kind, root, run="test").names == row.tools
+
+
+def test_every_tool_of_every_row_exists() -> None:
+    """A row cannot name a tool that is none."""
+    assert {name for row in RUN_KINDS.values() for name in row.tools} <= set(TOOLS)
+
+
+def test_settings_of_the_workspace_hold(root: Path) -> None:
+    """How long a result may be, and the zone of the sandbox's clock."""
+
+    def set_both(document: dict[str, object]) -> None:
+        defaults = document.setdefault("agents", {}).setdefault("defaults", {})  # type: ignore[attr-defined]
+        defaults["maxToolResultChars"] = 1000
+        defaults["timezone"] = "Pacific/Kiritimati"
+
+    assert toolbox_for("personal", root, run="test", zone="Asia/Tokyo").context.zone == "Asia/Tokyo"
+    assert toolbox_for("personal", root, run="test", zone="No/Where").context.zone == "UTC"
+    config.change(root, set_both)
+    box = toolbox_for("personal", root, run="test", zone="Asia/Tokyo")
+    assert box.context.zone == "Pacific/Kiritimati"
+    (root / "long.md").write_text("x\n" * 3000)
+    assert len(box.call("read_file", {"path": "long.md"}).content) <= 1000
+
+
+def test_shipped_skills_are_read_by_their_paths(root: Path) -> None:
+    """The list of skills names paths that lead somewhere."""
+    box = toolbox_for("personal", root, run="test")
+    outcome = box.call("read_file", {"path": "skills/how-memory-works/SKILL.md"})
+    assert outcome.ok
+    assert "# How memory works here" in outcome.content
+
+
+def test_a_chat_writes_as_a_chat(root: Path) -> None:
+    """What needs the person's consent is refused to it by the memory's rules."""
+    import memory.protected
+    from jenny.workspace.files import register_rule
+
+    register_rule(memory.protected.guard)
+    box = toolbox_for("personal", root, run="test")
+    always = "---\nalways: true\n---\nEvil.\n"
+    for path, text in (
+        ("AGENTS.md", "x"),
+        ("agents.md", "x"),
+        ("skills/x/SKILL.md", always),
+        ("memory/history.jsonl", "x"),
+        ("memory/.dream_cursor", "0"),
+        ("memory/.cursor", "0"),
+        ("memory/archive/x.md", "x"),
+    ):
+        box.call("read_file", {"path": path})
+        assert not box.call("write_file", {"path": path, "content": text}).ok, path
+        create = {"path": path, "action": "create", "new_text": text}
+        assert not box.call("apply_patch", {"edits": [create]}).ok, path
+    assert box.call("write_file", {"path": "output/x.md", "content": "x"}).ok
+
+
+def test_the_tools_hear_of_stop(root: Path) -> None:
+    """The turn's watch reaches them."""
+    with Watch() as watch:
+        box = toolbox_for("personal", root, run="test", watch=watch)
+        watch.cancel("stop")
+        with pytest.raises(Cancelled):
+            box.call("list_dir", {})
