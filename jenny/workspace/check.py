@@ -18,6 +18,7 @@ from jenny.workspace.listing import Entry
 
 # Left beside its target by an act that could not be finished (``jenny.workspace.acts``).
 _UNFINISHED = ".unfinished-"
+WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def check_workspace(root: Path, *, repair: bool = False) -> list[Finding]:
 def _leftovers(root: Path, *, repair: bool) -> Iterator[Finding]:
     """Acts cut short by a crash, and temporary files that nobody will need any more."""
     waiting = journal.pending(root)
-    with acts.locked(root):  # from here on nobody writes, and what was waiting is settled
+    with acts.locked(root, timeout=WAIT_SECONDS):  # from here on nobody writes, and what was waiting is settled
         for name in sorted(set(waiting) - {path.stem for path in journal.broken(root)}):
             sentence = "An act on several files had been cut short. It is settled now."
             path = "/".join((*journal.FOLDER, name))
