@@ -30,6 +30,8 @@ field.addEventListener("keydown", (event) => {
   if (field.value.trim()) form.requestSubmit();
 });
 fit();
+// Who has just begun this conversation goes on writing.
+if (document.referrer && new URL(document.referrer).pathname === "/chat/") field.focus({ preventScroll: true });
 
 for (const start of document.querySelectorAll("[data-start]")) {
   start.addEventListener("click", () => {

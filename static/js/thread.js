@@ -129,6 +129,9 @@ const apply = {
   },
   state(event) {
     thread().dataset.state = event.state;
+    const row = byId("current");
+    row?.querySelector(".alive")?.remove();
+    if (event.state !== "idle") row?.append(parsed('<span class="alive"><span class="sr-only">being answered</span></span>'));
   },
   title({ title }) {
     byId("title").textContent = title;
