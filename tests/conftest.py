@@ -34,6 +34,16 @@ pytest_plugins = [
 ]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Let each test process read the settings with an environment of its own.
+
+    One that inherits the name of the settings reads them before this file runs there, and so
+    would share this process's data folder, its Valkey and its database.
+    """
+    os.environ.pop("DJANGO_SETTINGS_MODULE", None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def scratch() -> Iterator[Path]:
     """This test process's own folder, taken away at its end."""
