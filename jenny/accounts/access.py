@@ -120,18 +120,13 @@ def note_logout(sender: object, request: HttpRequest, **_: Any) -> None:
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The address that the request came from.
+    """The address that the request came from, as the web server says.
 
-    ``X-Forwarded-For`` is the client's own word unless a proxy of ours wrote it: it counts
-    only when the operator named an https origin (``JENNY_TRUSTED_ORIGINS``), and then only
-    its last entry, which the proxy nearest to us added.
+    ``X-Forwarded-For`` is the client's own word unless a proxy of ours wrote it, which the
+    web server judges (``jenny.management.parts``); it is never read here.
     """
-    address = request.META.get("REMOTE_ADDR", "")
-    forwarded = request.headers.get("X-Forwarded-For", "")
-    if settings.JENNY_BEHIND_TLS and forwarded:
-        address = forwarded.rsplit(",", 1)[-1]
     try:
-        return str(ipaddress.ip_address(address.strip()))
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
     except ValueError:
         return None
 

@@ -36,8 +36,8 @@ def bo(ana: Account) -> Account:
 
 
 @pytest.fixture
-def browser() -> Callable[..., Client]:
-    """Make browsers: clients whose requests come from pages of ours."""
+def visitor() -> Callable[..., Client]:
+    """Make visitors: browsers whose requests come from pages of ours."""
 
     def make(**headers: str) -> Client:
         return Client(headers={"Sec-Fetch-Site": "same-origin", **headers})

@@ -74,10 +74,10 @@ def test_the_way_back_is_a_page_of_ours(client: Client, ana: Account, page: str)
     ("url", "page"), [(f"{CHAT}send", CHAT), ("/chat/send", "/chat/"), (f"{CHAT}draft", CHAT)]
 )
 def test_typed_text_waits_behind_the_login(
-    browser: Callable[..., Client], ana: Account, url: str, page: str
+    visitor: Callable[..., Client], ana: Account, url: str, page: str
 ) -> None:
     """The text is shown at the login, and is there for its page after it, once."""
-    client = browser()
+    client = visitor()
     answer = client.post(url, {"text": TEXT})
     assert answer.status_code == 303
     assert way(answer["Location"]) == page
@@ -90,9 +90,9 @@ def test_typed_text_waits_behind_the_login(
     assert access.take_kept_text(request, page) == ""
 
 
-def test_a_new_chat_opens_with_the_kept_text(browser: Callable[..., Client], ana: Account) -> None:
+def test_a_new_chat_opens_with_the_kept_text(visitor: Callable[..., Client], ana: Account) -> None:
     """From an ended session over the login into the composer."""
-    client = browser()
+    client = visitor()
     client.force_login(ana)
     LoginSession.objects.get().end()
     client.post("/chat/send", {"text": TEXT})
@@ -102,11 +102,11 @@ def test_a_new_chat_opens_with_the_kept_text(browser: Callable[..., Client], ana
 
 
 def test_text_is_kept_for_htmx_and_scripts_as_well(
-    browser: Callable[..., Client], ana: Account
+    visitor: Callable[..., Client], ana: Account
 ) -> None:
     """However the form was sent."""
     for headers in ({"HX-Request": "true"}, {"Accept": "application/json"}):
-        client = browser()
+        client = visitor()
         client.post(f"{CHAT}send", {"text": TEXT}, headers=headers)
         assert ESCAPED in client.get("/login/").text
 
@@ -175,8 +175,8 @@ class TestOldForm:
         assert "Nothing was done" in answer.text
 
 
-def test_a_huge_text_is_bounded(browser: Callable[..., Client], ana: Account) -> None:
+def test_a_huge_text_is_bounded(visitor: Callable[..., Client], ana: Account) -> None:
     """Megabytes do not end up in a session row."""
-    client = browser()
+    client = visitor()
     client.post("/chat/send", {"text": "x" * 1_000_000})
     assert len(client.get("/login/").context["kept_text"]) == 200_000

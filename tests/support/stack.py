@@ -36,12 +36,13 @@ def clean_environment(**changes: str) -> dict[str, str]:
     return {**kept, "PYTHONWARNINGS": "default", **changes}
 
 
-def manage(data: Path, *words: str, check: bool = True, **environment: str) -> str:
-    """Run ``manage.py`` on *data* and return what it printed."""
+def manage(data: Path, *words: str, check: bool = True, said: str = "", **environment: str) -> str:
+    """Run ``manage.py`` on *data* with *said* on standard input; what it printed."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), *words],
         env=clean_environment(JENNY_DATA_DIR=str(data), **environment),
         cwd=ROOT,
+        input=said,
         capture_output=True,
         text=True,
         timeout=120,
@@ -101,11 +102,11 @@ class Stack:
         os.kill(pid, signal.SIGKILL)
         return pid
 
-    def manage(self, *words: str, check: bool = True, **environment: str) -> str:
-        """Run a command on this instance's data."""
+    def manage(self, *words: str, check: bool = True, said: str = "", **environment: str) -> str:
+        """Run a command on this instance's data, with *said* on its standard input."""
         settings = {**self.environment, **environment}
         settings.pop("JENNY_DATA_DIR", None)
-        return manage(self.data.root, *words, check=check, **settings)
+        return manage(self.data.root, *words, check=check, said=said, **settings)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """End it and return its exit code."""
@@ -203,7 +204,7 @@ def live(scratch: Path) -> Iterator[Stack]:
     """One instance for all tests of this process that do not harm it, with an owner.
 
     Log in as ``OWNER`` with ``PASSWORD``; make accounts of your own with
-    ``live.manage("create_account", …)`` where tests could meet.
+    ``live.manage("create_account", …, said=PASSWORD)`` where tests could meet.
     """
     folder = scratch / "live"
     folder.mkdir()
