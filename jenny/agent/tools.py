@@ -20,6 +20,8 @@ from jenny.workspace.files import Workspace
 logger = logging.getLogger(__name__)
 
 SPILL_FOLDER = "output/tool-results"
+# Of the results kept there, the newest so many.
+_SPILLED = 200
 # Of a result that is too long, this share of what is shown is its end: errors stand there.
 _TAIL_SHARE = 0.25
 # Left free for the marker, so that the whole stays within the limit.
@@ -168,8 +170,13 @@ class Toolbox:
         """Keep a long result in the workspace; its path, or nothing when it cannot be kept."""
         data = text.encode()
         path = f"{SPILL_FOLDER}/{name}-{hashlib.sha256(data).hexdigest()[:12]}.txt"
+        workspace = self.context.workspace
         try:
-            self.context.workspace.write(path, data)
+            workspace.write(path, data)
+            kept = sorted(workspace.list(SPILL_FOLDER), key=lambda entry: -entry.modified)
+            for old in kept[_SPILLED:]:
+                if old.kind == "file" and old.path != path:
+                    workspace.delete(old.path)
         except (WorkspaceError, OSError):
             logger.exception("a long result of %s could not be kept", name)
             return ""

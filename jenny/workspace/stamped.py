@@ -27,6 +27,8 @@ _stamp: Callable[[os.stat_result], Stamp] = attrgetter(
     "st_ctime_ns", "st_mtime_ns", "st_size", "st_ino"
 )
 _TICK_NS = 50_000_000
+# Of file systems that keep whole seconds, or every other one.
+_COARSE_TICK_NS = 2_100_000_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -261,4 +263,5 @@ def _stamp_at(path: str) -> Stamp | None:
 
 def _is_fresh(stamp: Stamp) -> bool:
     """Whether a file could change once more without its stamp showing it."""
-    return stamp[0] > time.time_ns() - _TICK_NS
+    tick = _TICK_NS if stamp[0] % 1_000_000_000 else _COARSE_TICK_NS
+    return stamp[0] > time.time_ns() - tick

@@ -264,7 +264,7 @@ def test_asking_for_files_without_end_is_ended(run) -> None:
 
 
 def test_the_clock_is_the_persons(context: ToolContext, run) -> None:
-    """ "Today" is the day where the person is."""
+    """The day is that of where the person is."""
     context.zone = "Pacific/Kiritimati"
     before = datetime.now(ZoneInfo(context.zone)).date()
     said = run("import datetime\nprint(datetime.date.today())").content

@@ -1,6 +1,8 @@
 """A tool is a function; a call always ends in an outcome that a model can use."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -203,6 +205,27 @@ def test_a_long_result_is_cut_and_kept_whole_in_a_file(context: ToolContext) -> 
     assert path.startswith(f"{SPILL_FOLDER}/talk-")
     assert path in outcome.content
     assert context.workspace.read(path).text == text
+
+
+def test_only_the_newest_long_results_are_kept(context: ToolContext, root: Path) -> None:
+    """They do not fill the disk."""
+
+    def talk(context: ToolContext, word: str) -> ToolOutcome:
+        """Talk."""
+        return ToolOutcome(ok=True, content=word * 17_000)
+
+    folder = root / SPILL_FOLDER
+    folder.mkdir(parents=True)
+    for number in range(205):
+        file = folder / f"talk-{number:012x}.txt"
+        file.touch()
+        os.utime(file, (number, number))
+    outcome = toolbox(context, talk).call("talk", {"word": "x"})
+    left = sorted(file.name for file in folder.iterdir())
+    assert len(left) == 200
+    assert (root / outcome.data["whole"]).name in left
+    assert "talk-000000000005.txt" not in left
+    assert "talk-000000000006.txt" in left
 
 
 def test_a_long_result_that_came_from_a_file_names_that_file(context: ToolContext) -> None:
