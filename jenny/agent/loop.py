@@ -1,6 +1,7 @@
 """One turn: the model speaks, its tools run, until it has nothing more to call."""
 
 import contextlib
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -198,6 +199,8 @@ class _Turn:
                     self.listener.step_failed(self.step, fault.sentence, None)
                     raise
                 delay = self.limits.retry_delay(attempt, fault.retry_after)
+                # Not all at the same moment, and never sooner than the provider asks for.
+                delay *= 1 + random.random() / 4  # noqa: S311 - nothing secret hangs on it
                 self.listener.step_failed(self.step, fault.what, delay)
                 self.watch.sleep(delay)
                 attempt += 1

@@ -1,6 +1,9 @@
 """What is sent to a model, where, and with which key."""
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -196,6 +199,20 @@ def test_tokens_are_counted_by_the_provider_where_it_can(model):
     assert provider(model).count_tokens(**values) is None
     model.token_count = 321
     assert provider(model, temperature=1.0).count_tokens(**values) == 321
+
+
+def test_who_asks_no_model_does_not_load_the_library():
+    """The web process and the commands start quickly, and stay small."""
+    code = "import sys, jenny.agent.loop, jenny.agent.demo; print('anthropic' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == "False"
 
 
 def _says(text):

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from jenny.agent.demo.asked import Asked, Piece, Say
 
 _TITLE_WORDS = 6
+_WANTS_TITLE = re.compile(r"\b(?:give|write|make|find)\b.{0,80}\btitle\b", re.IGNORECASE)
+_WANTS_SUMMARY = re.compile(r"\bsummari[sz]e\b|\bconsolidate\b|\bdurable\b", re.IGNORECASE)
 _SPEAKER = re.compile(
     r"^(?:\[[^\]]*\]\s*)?(?:\*\*)?(?P<who>user|human|jenny|assistant|tool)\b[^:\n]{0,40}:(?:\*\*)?\s*",
     re.IGNORECASE | re.MULTILINE,
@@ -59,7 +61,7 @@ _PERSONS = tuple(
 
 def is_title(asked: Asked) -> bool:
     """Whether a title is wanted."""
-    return not asked.tools and bool(re.search(r"\btitle\b", asked.system, re.IGNORECASE))
+    return not asked.tools and bool(_WANTS_TITLE.search(asked.system))
 
 
 def title(asked: Asked) -> Iterator[Piece]:
@@ -77,8 +79,7 @@ def title(asked: Asked) -> Iterator[Piece]:
 
 def is_summary(asked: Asked) -> bool:
     """Whether the facts of a conversation are wanted."""
-    wanted = r"\bsummar|\bconsolidat|\[durable\b|\bdurable\|"
-    return not asked.tools and bool(re.search(wanted, asked.system, re.IGNORECASE))
+    return not asked.tools and bool(_WANTS_SUMMARY.search(asked.system))
 
 
 def summary(asked: Asked) -> Iterator[Piece]:
