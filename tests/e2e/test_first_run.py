@@ -1,0 +1,63 @@
+"""The first five minutes in a real browser: from the printed link to an answer."""
+
+import re
+import sqlite3
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import Complaints
+from tests.support.stack import PASSWORD, Stack
+
+
+def test_from_the_printed_link_to_an_answer(
+    new_page: Callable[..., Page], start_stack: Callable[..., Stack], complaints: Complaints
+) -> None:
+    """Name and password, one choice, and the demo model answers; the zone is the browser's."""
+    stack = start_stack()
+    page = new_page(base_url=stack.url, timezone_id="Asia/Tokyo")
+    page.goto(stack.link)
+    expect(page).to_have_url(f"{stack.url}/setup/")
+    page.get_by_label("User name").fill("ana")
+    complaints.allow("422")
+    page.get_by_label("Password").fill("short")
+    page.get_by_role("button").click()
+    # What was wrong is told to a screen reader with the field that it is about.
+    field = page.get_by_label("Password")
+    expect(field).to_have_accessible_description(re.compile("too short"))
+    field.fill(PASSWORD)
+    page.get_by_role("button").click()
+    expect(page).to_have_url(f"{stack.url}/setup/model/")
+    expect(page.get_by_label("Address of the server")).to_be_hidden()
+    page.get_by_label("The demo model").check()
+    expect(page.get_by_label("API key", exact=True)).to_be_hidden()
+    page.get_by_role("button", name="Start chatting").click()
+    expect(page).to_have_url(f"{stack.url}/chat/")
+    expect(page.get_by_text("no language model is connected")).to_be_visible()
+    page.get_by_role("textbox").first.fill("Hello there")
+    page.keyboard.press("Enter")
+    expect(page.locator(".prose").first).to_be_visible(timeout=30_000)
+    with sqlite3.connect(stack.data.database) as database:
+        (zone,) = database.execute("SELECT time_zone FROM accounts_account").fetchone()
+    assert zone == "Asia/Tokyo"
+
+
+def test_a_model_is_connected_and_tested_in_the_settings(
+    signed_in: Callable[..., Page], model_server: object
+) -> None:
+    """Another server: its fields show, saving lists it, testing says in place how it went."""
+    page = signed_in()
+    page.goto("/settings/models/")
+    page.get_by_label("Another server").check()
+    page.get_by_label("Address of the server").fill(getattr(model_server, "url", ""))
+    page.get_by_label("Model", exact=True).fill("scripted-model")
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Name of this preset").fill("tested")
+    page.get_by_role("button", name="Save and use").click()
+    expect(page.get_by_text("New answers come from tested")).to_be_visible()
+    page.get_by_role("button", name="Test tested").click()
+    expect(page.get_by_text("scripted-model answered in")).to_be_visible(timeout=30_000)
+    expect(page).to_have_url(f"{page.url.split('/settings')[0]}/settings/models/")
+    page.get_by_role("link", name="Change tested").click()
+    page.get_by_role("button", name="Remove tested").click()
+    expect(page.get_by_text("tested is removed")).to_be_visible()
