@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jenny.agent import sandbox
 from jenny.agent.prompt import Block, Cost, SystemPrompt, assemble, costs, one_line
 from jenny.agent.runs import BLOCKS, RUN_KINDS, RunKind
 from jenny.agent.tokens import estimate
+from jenny.agent.tools import sandbox
 from jenny.workspace import config
 from memory import context, skills
 from wikis import listing

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from jenny.agent import sandbox
-from jenny.agent.file_tools import FILE_TOOLS
-from jenny.agent.patch_tool import APPLY_PATCH
 from jenny.agent.runs import RUN_KINDS
-from jenny.agent.search_tools import SEARCH_TOOLS
-from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext
+from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext, sandbox
+from jenny.agent.tools.file_tools import FILE_TOOLS
+from jenny.agent.tools.patch_tool import APPLY_PATCH
+from jenny.agent.tools.search_tools import SEARCH_TOOLS
 from jenny.chat.prompt import zone_of
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace

@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 import pytest
 
-from jenny.agent.file_tools import FILE_TOOLS
-from jenny.agent.patch_tool import APPLY_PATCH
-from jenny.agent.sandbox import PYTHON_EXEC
-from jenny.agent.search_tools import SEARCH_TOOLS
 from jenny.agent.tools import Toolbox, ToolContext, ToolOutcome
+from jenny.agent.tools.file_tools import FILE_TOOLS
+from jenny.agent.tools.patch_tool import APPLY_PATCH
+from jenny.agent.tools.sandbox import PYTHON_EXEC
+from jenny.agent.tools.search_tools import SEARCH_TOOLS
 from jenny.workspace.files import Actor, open_workspace
 from tests.agent.asking import model, turn
 

@@ -7,13 +7,13 @@ import urllib.request
 import pytest
 
 from jenny.agent import demo, loop
-from jenny.agent.file_tools import FILE_TOOLS
 from jenny.agent.limits import Limits
 from jenny.agent.messages import Message, Text, Thinking, said
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.sandbox import PYTHON_EXEC
-from jenny.agent.search_tools import SEARCH_TOOLS
 from jenny.agent.tools import Toolbox
+from jenny.agent.tools.file_tools import FILE_TOOLS
+from jenny.agent.tools.sandbox import PYTHON_EXEC
+from jenny.agent.tools.search_tools import SEARCH_TOOLS
 from jenny.agent.watch import Watch
 from tests.agent.asking import Heard, ask
 

@@ -1,7 +1,7 @@
 """Tools: functions a model may call, and the box that calls them for it.
 
 A tool is a function whose first parameter is the ``ToolContext`` of the run; its docstring
-and signature are what the model sees (``tool_schema``). It returns what it has to say, or
+and signature are what the model sees (``schema``). It returns what it has to say, or
 raises ``ToolProblem``. Nothing but ``Cancelled`` ever leaves ``Toolbox.call``.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
-from jenny.agent import tool_schema
 from jenny.agent.errors import Cancelled, ToolProblem
 from jenny.agent.messages import clean
+from jenny.agent.tools import schema as tool_schema
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Workspace
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from jenny.agent.file_access import READ_BYTES
-from jenny.agent.tools import ToolContext
+from jenny.agent.tools.box import ToolContext
+from jenny.agent.tools.file_access import READ_BYTES
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from jenny.workspace.listing import Entry
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jenny.agent import matching
 from jenny.agent.errors import ToolProblem
+from jenny.agent.tools import matching
 
 
 def refused(text: str, old: str, new: str = "other") -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jenny.agent.file_tools import FILE_TOOLS
 from jenny.agent.tools import Toolbox, ToolContext
+from jenny.agent.tools.file_tools import FILE_TOOLS
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.rules import Change, register_rule

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from jenny.agent import file_access, matching
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
-from jenny.agent.tools import Tool, ToolContext, ToolOutcome
+from jenny.agent.tools import file_access, matching
+from jenny.agent.tools.box import Tool, ToolContext, ToolOutcome
 from jenny.workspace.errors import VersionMismatch
 from jenny.workspace.files import FileVersion
 

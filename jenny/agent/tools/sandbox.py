@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
-from jenny.agent.sandbox_files import SandboxFiles
-from jenny.agent.tools import Tool, ToolContext, ToolOutcome
+from jenny.agent.tools.box import Tool, ToolContext, ToolOutcome
+from jenny.agent.tools.sandbox_files import SandboxFiles
 
 if TYPE_CHECKING:
     import pydantic_monty

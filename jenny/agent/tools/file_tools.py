@@ -4,10 +4,10 @@ Every path goes through the workspace's one gate and every write through its rul
 what it did from what was written, never from what was asked.
 """
 
-from jenny.agent import file_access, matching
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
-from jenny.agent.tools import Seen, Tool, ToolContext, ToolOutcome
+from jenny.agent.tools import file_access, matching
+from jenny.agent.tools.box import Seen, Tool, ToolContext, ToolOutcome
 from jenny.workspace.errors import FileMissing
 from jenny.workspace.files import FileVersion
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jenny.agent.errors import ToolProblem
-from jenny.agent.file_access import READ_BYTES
-from jenny.agent.search.globs import Glob
-from jenny.agent.search.lines import LineSearch, TimeUp
-from jenny.agent.tools import Tool, ToolContext, ToolOutcome
+from jenny.agent.tools.box import Tool, ToolContext, ToolOutcome
+from jenny.agent.tools.file_access import READ_BYTES
+from jenny.agent.tools.search.globs import Glob
+from jenny.agent.tools.search.lines import LineSearch, TimeUp
 from jenny.workspace.errors import FileMissing, FileTooLarge, PathRefused
 
 _PATHS = 1_000

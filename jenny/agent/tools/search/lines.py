@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from jenny.agent.errors import ToolProblem
-from jenny.agent.tools import Stop
+from jenny.agent.tools.box import Stop
 
 _CHILD = Path(__file__).with_name("child.py")
 PATTERN_CHARS = 1_000

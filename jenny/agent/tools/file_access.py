@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from jenny.agent.errors import ToolProblem
-from jenny.agent.tools import ToolContext
+from jenny.agent.tools.box import ToolContext
 from jenny.workspace import names
 from jenny.workspace.errors import FileMissing
 from jenny.workspace.files import FileVersion

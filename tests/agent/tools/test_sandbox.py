@@ -11,9 +11,8 @@ from zoneinfo import ZoneInfo
 import psutil
 import pytest
 
-from jenny.agent import sandbox
 from jenny.agent.errors import Cancelled
-from jenny.agent.tools import Toolbox, ToolContext
+from jenny.agent.tools import Toolbox, ToolContext, sandbox
 from jenny.agent.watch import Watch
 from tests.agent.conftest import Call
 
@@ -311,7 +310,7 @@ def test_many_turns_at_once_are_all_served(box: Toolbox, context: ToolContext) -
 CHECK = """
 import sys
 {before}
-from jenny.agent import sandbox
+from jenny.agent.tools import sandbox
 from jenny.agent.tools import ToolContext, Toolbox
 from jenny.workspace.files import Actor, open_workspace
 from pathlib import Path
@@ -336,7 +335,7 @@ def test_without_a_sandbox_the_tool_is_off_and_says_why(
     done = subprocess.run(
         [sys.executable, "-c", CHECK.format(before=before), str(root)],
         env={**os.environ, "MONTY_BIN": binary} if binary else dict(os.environ),
-        cwd=Path(sandbox.__file__).parents[2],
+        cwd=Path(sandbox.__file__).parents[3],
         capture_output=True,
         text=True,
         check=True,
@@ -351,7 +350,7 @@ FORK = """
 import os, sys
 import pydantic_monty
 from pathlib import Path
-from jenny.agent import sandbox
+from jenny.agent.tools import sandbox
 from jenny.agent.tools import ToolContext, Toolbox
 from jenny.workspace.files import Actor, open_workspace
 box = Toolbox([sandbox.PYTHON_EXEC], ToolContext(open_workspace(Path(sys.argv[1]), Actor("chat"))))
@@ -377,7 +376,7 @@ def test_forked_processes_have_sandboxes_of_their_own(root: Path) -> None:
     forked after the first use says that it has none, and does not hang."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK, str(root)],
-        cwd=Path(sandbox.__file__).parents[2],
+        cwd=Path(sandbox.__file__).parents[3],
         capture_output=True,
         text=True,
         check=True,

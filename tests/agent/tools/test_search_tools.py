@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from jenny.agent.errors import Cancelled, ToolProblem
-from jenny.agent.search import lines
-from jenny.agent.search.globs import Glob
-from jenny.agent.search.lines import LineSearch, TimeUp
 from jenny.agent.tools import ToolContext
+from jenny.agent.tools.search import lines
+from jenny.agent.tools.search.globs import Glob
+from jenny.agent.tools.search.lines import LineSearch, TimeUp
 from jenny.agent.watch import Watch
 from tests.agent.conftest import Call
 
