@@ -76,7 +76,8 @@ def check_workspace(root: Path, *, repair: bool = False) -> list[Finding]:
 def _leftovers(root: Path, *, repair: bool) -> Iterator[Finding]:
     """Acts cut short by a crash, and temporary files that nobody will need any more."""
     waiting = journal.pending(root)
-    with acts.locked(root, timeout=WAIT_SECONDS):  # from here on nobody writes, and what was waiting is settled
+    # From here on nobody writes, and what was waiting is settled.
+    with acts.locked(root, timeout=WAIT_SECONDS):
         for name in sorted(set(waiting) - {path.stem for path in journal.broken(root)}):
             sentence = "An act on several files had been cut short. It is settled now."
             path = "/".join((*journal.FOLDER, name))
