@@ -144,10 +144,8 @@ def start(
             env=clean_environment(
                 JENNY_DATA_DIR=str(data),
                 JENNY_PORT=str(port),
-                JENNY_WORKER_THREADS="8",
-                **environment,
-            )
-            | {key: value for key, value in environment.items() if key == "JENNY_WORKER_THREADS"},
+                **{"JENNY_WORKER_THREADS": "8", **environment},
+            ),
             cwd=ROOT,
             stdout=out,
             stderr=err,
