@@ -34,11 +34,10 @@ def password(request: HttpRequest) -> HttpResponse:
         return _page(request, person, password_form=form)
     person.set_password(form.cleaned_data["new_password"])
     person.save(update_fields=["password"])
-    old_key = request.session.session_key or ""
+    # It gives the session a new key, which goes onto the list; the old one ends with the others.
     update_session_auth_hash(request, person)
-    new_key = request.session.session_key or ""
-    LoginSession.objects.filter(session_key=old_key).update(session_key=new_key)
-    ended = person.end_sessions(keep=new_key)
+    LoginSession.begin(request, person, access.client_address(request))
+    ended = person.end_sessions(keep=request.session.session_key or "")
     messages.success(request, f"Your password is changed. {_ended(ended)}")
     return redirect(_PAGE)
 

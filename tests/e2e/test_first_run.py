@@ -11,7 +11,7 @@ from tests.support.stack import PASSWORD, Stack
 
 
 def test_from_the_printed_link_to_an_answer(
-    new_page: Callable[..., Page], start_stack: Callable[..., Stack], complaints: Complaints
+    start_stack: Callable[..., Stack], new_page: Callable[..., Page], complaints: Complaints
 ) -> None:
     """Name and password, one choice, and the demo model answers; the zone is the browser's."""
     stack = start_stack()
