@@ -7,6 +7,7 @@ names must work everywhere. What already exists under an odd name can still be r
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
 from urllib.parse import unquote
 
 NAME_BYTES = 255
@@ -29,6 +30,7 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+@lru_cache(maxsize=4_096)
 def disguised(name: str) -> str:
     """The plain form of a name that may be disguised (case, width, invisible marks, end dots).
 
