@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import Everything, idle, new_words, only_for
-from tests.model_server import Gate, ModelServer, Say
+from tests.model_server import Fail, Gate, ModelServer, Say, Stop
 from tests.support.browser import Complaints
 from tests.support.chat import asked
 from tests.support.client import Client
@@ -229,6 +229,39 @@ def test_escape_leaves_the_slash_alone(page: Page) -> None:
     expect(field).to_have_value("/")
     field.fill("either/or")
     expect(page.get_by_role("listbox")).to_be_hidden()
+
+
+# --- Answers that ended before their end ------------------------------------------------------
+
+
+def test_an_answer_that_failed_is_tried_again(
+    page: Page, chat: str, owner: Client, model_server: ModelServer
+) -> None:
+    """The reason stands below the answer with a button; pressed, the same question is answered,
+    and the button is gone."""
+    words = new_words()
+    model_server.script(Fail(400, "invalid_request_error", "No."), when=only_for(words))
+    owner.send(chat, words)
+    ending = page.locator(".ending")
+    expect(ending).to_be_visible()
+    model_server.script("Now it works.", when=only_for(words))
+    ending.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Now it works.")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    expect(page.locator(".user .words", has_text=words)).to_have_count(1)
+
+
+def test_an_answer_that_was_cut_goes_on(
+    page: Page, chat: str, owner: Client, model_server: ModelServer
+) -> None:
+    """A reply cut by its limit says so and offers to go on."""
+    words = new_words()
+    model_server.script("The first half", Stop("max_tokens"), when=only_for(words))
+    owner.send(chat, words)
+    expect(page.locator(".ending")).to_contain_text("length limit")
+    model_server.script("and the second.", when=only_for("Go on."))
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("and the second.")).to_be_visible()
 
 
 # --- Copying ---------------------------------------------------------------------------------
