@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import django
 import pytest
 
 from jenny.workspace import check, config, seed
 from jenny.workspace.check import Finding, check_workspace
 from jenny.workspace.files import Actor, open_workspace
 from memory.check import check as check_memory
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """The apps are loaded, as in every process of the product."""
+    django.setup()
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+import django
 import pytest
-from django.apps import apps
 
 from jenny.workspace import rules
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteRefused
@@ -37,10 +37,15 @@ ALWAYS = b"---\nname: tea\nalways: true\n---\nBoil water.\n"
 PLAIN = b"---\nname: tea\n---\nBoil water.\n"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """The apps are loaded, as in every process of the product."""
+    django.setup()
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A workspace with links to the memory folder."""
-    assert apps.ready
     folder = tmp_path / "workspace"
     (folder / "memory" / "archive").mkdir(parents=True)
     (folder / "memory" / "history.jsonl").write_text("{}\n")
