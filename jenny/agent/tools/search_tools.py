@@ -1,6 +1,7 @@
 """The tools that find files and lines in the workspace, bounded in time and in what they say."""
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -33,14 +34,21 @@ def find_files(context: ToolContext, pattern: str, path: str = "", limit: int = 
     glob, limit = Glob(pattern), max(1, min(limit, _PATHS))
     found: list[str] = []
     count = 0
-    for name, shown in _files(context, path):
-        if glob.matches(name):
-            count += 1
-            if len(found) < limit:
-                found.append(shown)
-    rows = found or [f"No file matches {pattern!r}."]
+    notes: list[str] = []
+    try:
+        for name, shown in _files(context, path):
+            if glob.matches(name):
+                count += 1
+                if len(found) < limit:
+                    found.append(shown)
+    except TimeUp:
+        notes.append(f"Stopped after {context.seconds:g} seconds. Use a narrower path.")
     if count > len(found):
-        rows.append(f"[{len(found):,} of {count:,} are listed.]")
+        notes.insert(0, f"{len(found):,} of {count:,} are listed.")
+    rows = [
+        *(found or [f"No file matches {pattern!r}."]),
+        *([f"[{' '.join(notes)}]"] if notes else []),
+    ]
     return ToolOutcome(ok=True, content="\n".join(rows), data={"count": count})
 
 
@@ -168,12 +176,19 @@ def _searched(context: ToolContext, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _files(context: ToolContext, path: str) -> Iterator[tuple[str, str]]:
-    """Every file below a folder: its path from there, and from the workspace."""
+    """Every file below a folder: its path from there, and from the workspace.
+
+    Raises:
+        TimeUp: the folder is too large for the time there is.
+    """
+    until = time.monotonic() + context.seconds
     folder = context.workspace.relative(path) if path else ""
     start = len(folder) + 1 if folder else 0
     for number, entry in enumerate(context.workspace.walk(path)):
         if number % _STRIDE == 0:
             context.check()
+            if time.monotonic() > until:
+                raise TimeUp
         if entry.kind == "file":
             yield entry.path[start:], entry.path
 

@@ -152,6 +152,17 @@ def test_a_pattern_that_never_ends_is_ended(root: Path, context: ToolContext, ca
     assert call("grep", pattern="Hive").data["matches"] == 1
 
 
+def test_a_folder_too_large_for_the_time_is_searched_in_part(
+    root: Path, context: ToolContext, call: Call
+) -> None:
+    """What was found so far is given, and that it is not all."""
+    for number in range(500):
+        (root / f"{number:03}.txt").touch()
+    context.seconds = 0.0
+    assert "Stopped after 0 seconds" in call("find_files", pattern="*.txt").content
+    assert "Stopped after 0 seconds" in call("grep", pattern="x").content
+
+
 def test_stop_ends_a_search_at_once(root: Path, context: ToolContext, call: Call) -> None:
     """A turn that is stopped does not wait for a pattern."""
     (root / "1.txt").write_text(VICTIM)
