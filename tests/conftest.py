@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import django
 import pytest
 
 # Short, since a Unix socket's path may have about 100 bytes.
@@ -24,6 +25,10 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "jenny.settings"
 # Playwright's synchronous API runs an event loop in the test's thread; Django takes that
 # for asynchronous code, which it is not.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+# A test process that reads the settings only now must also load the apps now: test modules
+# import models.
+django.setup()
 
 pytest_plugins = [
     "tests.support.valkey",

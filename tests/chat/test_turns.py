@@ -291,7 +291,7 @@ def test_an_answer_cut_by_the_limit_says_so_and_can_go_on(owner, model_server, w
     model_server.script("A long st", Stop("max_tokens"), when=only_for(words))
     chat = owner.begin(words)
     thread = owner.answer(chat)
-    assert "Continue" in text_of(thread)
+    assert "Go on" in text_of(thread)
     assert "A long st" in thread
 
 

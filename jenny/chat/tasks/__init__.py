@@ -1,7 +1,11 @@
 """What workers do for conversations."""
 
-from celery.signals import worker_ready, worker_shutting_down
+import threading
 
+from celery.signals import worker_ready, worker_shutting_down
+from celery.worker.consumer import Consumer
+
+from jenny.agent.provider import warm
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import reap
 from jenny.chat.tasks.titles import make_title
@@ -17,6 +21,9 @@ def _end_turns(**_signal: object) -> None:
 
 
 @worker_ready.connect
-def _reap_at_start(**_signal: object) -> None:
-    """What died with an earlier worker is marked as soon as the next one is there."""
+def _begin(sender: Consumer, **_signal: object) -> None:
+    """What died with an earlier worker is marked as soon as the next one is there; and the
+    worker that talks to models loads its client, for which the first turn would wait."""
     reap.apply_async(retry=False)
+    if "chat" in sender.app.amqp.queues.consume_from:
+        threading.Thread(target=warm, name="warm", daemon=True).start()

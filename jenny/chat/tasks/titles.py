@@ -1,6 +1,7 @@
 """Titles that the model makes, after the first exchange."""
 
 import logging
+from dataclasses import replace
 
 from celery import shared_task
 
@@ -39,7 +40,8 @@ def make_title(conversation_id: str) -> None:
         return
     try:
         endpoint, preset = model_for(chat.workspace, chat.preset)
-        title = _ask(Provider(endpoint, preset), exchange)
+        # Thinking would use up the few tokens that a title may take.
+        title = _ask(Provider(endpoint, replace(preset, thinking="off")), exchange)
     except (AgentError, Cancelled, WorkspaceError) as error:
         log.info("title.none", extra={"cause": type(error).__name__})
         return

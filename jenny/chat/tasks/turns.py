@@ -264,6 +264,8 @@ def _describe(turn: Turn, outcome: loop.Outcome, prices: Prices | None) -> None:
     """Write the outcome into the turn's fields."""
     turn.state = STATES.get(outcome.ending, Turn.State.DONE)
     turn.reason = "" if outcome.ending == "done" else outcome.ending
+    if outcome.error is not None:
+        turn.reason = outcome.error.kind
     turn.sentence = outcome.sentence
     turn.can_retry = outcome.can_retry
     turn.steps = outcome.steps

@@ -1,0 +1,148 @@
+"""Slash commands: answered at once, shown in the thread, never sent to the model."""
+
+import itertools
+
+import pytest
+
+from jenny.chat import commands
+from jenny.chat.views.replies import _REPLIES
+from tests.model_server import Silence
+from tests.support.chat import asked
+from tests.support.client import text_of
+from tests.support.waiting import wait_until
+
+COUNTER = itertools.count(1)
+
+
+@pytest.fixture
+def words() -> str:
+    """Words that no other test says."""
+    return f"command test {next(COUNTER)} {id(COUNTER)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "argument"),
+    [
+        ("/help", "/help", ""),
+        ("  /HELP  ", "/help", ""),
+        ("/Model  fast one ", "/model", "fast one"),
+        ("/history 20", "/history", "20"),
+    ],
+)
+def test_a_whole_message_in_any_case_is_a_command(text, name, argument):
+    """Case and outer white space do not matter."""
+    call = commands.parse(text)
+    assert call is not None
+    assert (call.command.name, call.argument) == (name, argument)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "help",
+        "/unknown",
+        "/help me with this",
+        "say /help",
+        "/model a\nb",
+        "/",
+        "",
+        "/new chat please",
+    ],
+)
+def test_anything_else_is_for_the_model(text):
+    """An unknown word, or more than the command takes, is said to the model as it stands."""
+    assert commands.parse(text) is None
+
+
+def test_every_command_has_a_reply():
+    """One table: what the palette offers is carried out."""
+    carried_out = {"/new", *_REPLIES}
+    assert {command.name for command in commands.COMMANDS} == carried_out
+
+
+def test_help_lists_every_command(owner):
+    """/help and the palette of the page show the same table."""
+    chat = owner.begin("/help")
+    page = owner.page(chat)
+    for command in commands.COMMANDS:
+        assert f"<code>{commands.usage(command)}</code>" in page
+        assert f'data-name="{command.name}"' in page
+
+
+def test_commands_never_reach_the_model(owner, model_server, words):
+    """Neither a command nor its reply is part of what the model is told."""
+    chat = owner.begin("/status")
+    owner.send(chat, "/history 5")
+    owner.send(chat, words)
+    owner.answer(chat)
+    (request,) = asked(model_server, words)
+    assert [message["role"] for message in request.json["messages"]] == ["user"]
+    assert b"/status" not in request.body.split(b'"messages"')[1]
+
+
+def test_stop_and_status_work_while_a_turn_runs(owner, model_server, words):
+    """/status says that an answer is written; /stop ends it."""
+    model_server.script("Words", Silence(), when=lambda r: any(words in t for t in r.texts("user")))
+    chat = owner.begin(words)
+    wait_until(lambda: "Words" in owner.thread(chat), what="the first words")
+    owner.send(chat, "/status")
+    assert "an answer is being written" in text_of(owner.thread(chat))
+    owner.send(chat, "/stop")
+    assert "Stopped" in text_of(owner.answer(chat))
+    owner.send(chat, "/stop")
+    assert "Nothing runs here." in text_of(owner.thread(chat))
+
+
+def test_new_starts_afresh_and_keeps_the_thread(owner, model_server, words):
+    """After /new the model is told nothing of what was said before; the page still shows it."""
+    chat = owner.begin(f"before {words}")
+    owner.answer(chat)
+    owner.send(chat, "/new")
+    owner.send(chat, f"after {words}")
+    thread = text_of(owner.answer(chat))
+    assert f"before {words}" in thread
+    assert "New session started." in thread
+    (request,) = asked(model_server, f"after {words}")
+    assert f"before {words}".encode() not in request.body
+
+
+def test_new_stops_what_runs_and_passes_over_what_waits(owner, model_server, words):
+    """/new in the middle of a turn: it ends, and what waited for it is not read later."""
+    model_server.script(Silence(), when=lambda r: any(words in t for t in r.texts("user")))
+    chat = owner.begin(words)
+    wait_until(lambda: asked(model_server, words), what="the request")
+    owner.send(chat, f"waits {words}")
+    owner.send(chat, "/new")
+    thread = text_of(owner.answer(chat))
+    assert "Waiting" not in thread
+    owner.send(chat, f"fresh {words}")
+    owner.answer(chat)
+    assert not asked(model_server, f"waits {words}")
+    (request,) = asked(model_server, f"fresh {words}")
+    assert len(request.json["messages"]) == 1
+
+
+@pytest.mark.parametrize("argument", ["x", "-1", "1.5", "٣", "9" * 400])
+def test_history_takes_nonsense_with_a_sentence(owner, argument):
+    """Whatever is asked for, an answer comes: a sentence, or at most fifty messages."""
+    chat = owner.begin(f"/history {argument}")
+    thread = text_of(owner.thread(chat))
+    assert "takes a number" in thread or "Nothing has been said" in thread
+
+
+def test_history_shows_text_as_text(owner, words):
+    """What was said stands in /history as it was typed, never as markup."""
+    chat = owner.begin(f"**bold** <b>x</b> | `code` {words}")
+    owner.answer(chat)
+    owner.send(chat, "/history")
+    reply = owner.thread(chat).rsplit('class="item reply"', 1)[1]
+    assert f"**bold** &lt;b&gt;x&lt;/b&gt; | `code` {words}" in reply
+
+
+def test_an_unknown_preset_changes_nothing(owner):
+    """/model with a wrong name names those that exist."""
+    chat = owner.begin("/model no-such-thing")
+    thread = text_of(owner.thread(chat))
+    assert "There is no preset" in thread
+    owner.send(chat, "/model DEMO")
+    assert "answers in this conversation" in text_of(owner.thread(chat))

@@ -1,0 +1,126 @@
+"""The list of conversations, long threads, drafts, rename and delete."""
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import pytest
+
+from jenny.chat.meter import meter
+from jenny.chat.thread import by_day, day_label
+from tests.support.client import Client, text_of
+from tests.support.stack import PASSWORD
+
+FILL = """
+from jenny.chat.models import Conversation, Message
+chat = Conversation.objects.get(pk="{chat}")
+Message.objects.bulk_create(
+    Message(conversation=chat, kind="reply", text=f"line {{n}} of many") for n in range({count})
+)
+"""
+
+
+def test_a_long_thread_is_shown_in_windows(owner, scripted):
+    """The page holds the newest messages; each older window continues where it began, and
+    together they are the whole thread, once."""
+    chat = owner.begin("/help")
+    scripted.manage("shell", "-c", FILL.format(chat=chat, count=150))
+    page = owner.page(chat)
+    seen: list[str] = []
+    for _ in range(10):
+        seen = re.findall(r"line \d+ of many", page) + seen
+        older = re.search(r'data-older="([^"]+)"', page)
+        if not older:
+            break
+        page = owner.get(older[1]).text
+    assert seen == [f"line {number} of many" for number in range(150)]
+    assert len(re.findall(r"line \d+ of many", owner.page(chat))) < 100
+
+
+def test_rename_and_delete(owner):
+    """A title given by hand stays; a deleted conversation is gone for good, after asking."""
+    chat = owner.begin("/help")
+    owner.post(f"/chat/{chat}/rename", title="  My\n own   <b>title</b> ")
+    page = owner.page(chat)
+    assert "My own &lt;b&gt;title&lt;/b&gt;" in page
+    owner.post(f"/chat/{chat}/rename", title="   ")
+    assert "My own" in owner.page(chat)
+    asked = owner.get(f"/chat/{chat}/delete")
+    assert asked.status_code == 200
+    assert owner.get(f"/chat/{chat}/").status_code == 200
+    owner.post(f"/chat/{chat}/delete")
+    assert owner.get(f"/chat/{chat}/").status_code == 404
+    assert owner.send(chat, "hello").status_code == 404
+
+
+def test_accounts_do_not_see_each_other(owner, scripted):
+    """Another account's conversation does not exist for anybody else, by any route."""
+    chat = owner.begin("/help")
+    made = (
+        "from jenny.accounts.models import Account; "
+        f"Account.objects.make_account('other', '{PASSWORD}', 'UTC')"
+    )
+    scripted.manage("shell", "-c", made)
+    other = Client(scripted.url).login("other", PASSWORD)
+    for path in ("", "thread", "events", "delete"):
+        assert other.get(f"/chat/{chat}/{path}").status_code == 404
+    for path in ("send", "stop", "retry", "draft", "model", "rename", "delete"):
+        assert other.post(f"/chat/{chat}/{path}", text="x", title="x").status_code == 404
+    assert chat not in other.get("/chat/").text
+    assert "x" not in text_of(owner.thread(chat)).split()
+
+
+def test_drafts_are_kept_per_conversation(owner):
+    """A draft comes back on the page it was typed on, and goes when it was sent."""
+    chat = owner.begin("/help")
+    assert owner.post(f"/chat/{chat}/draft", text="not <sent> yet").status_code == 204
+    assert owner.post("/chat/draft", text="for a new one").status_code == 204
+    assert "not &lt;sent&gt; yet</textarea>" in owner.page(chat)
+    assert "for a new one</textarea>" in owner.get("/chat/").text
+    owner.send(chat, "/status")
+    assert "not &lt;sent&gt; yet" not in owner.page(chat)
+    assert owner.post("/chat/draft", text="").status_code == 204
+    assert "for a new one" not in owner.get("/chat/").text
+
+
+@pytest.mark.parametrize(
+    ("day", "label"),
+    [
+        (date(2026, 3, 15), "Today"),
+        (date(2026, 3, 16), "Today"),
+        (date(2026, 3, 14), "Yesterday"),
+        (date(2026, 3, 9), "This week"),
+        (date(2026, 3, 2), "This month"),
+        (date(2026, 1, 31), "January"),
+        (date(2025, 12, 31), "December 2025"),
+    ],
+)
+def test_days_have_their_words(day, label):
+    """The list says when in the words people use; a clock that is ahead is today."""
+    assert day_label(day, date(2026, 3, 15)) == label
+
+
+def test_groups_follow_the_persons_zone():
+    """A conversation late at night belongs to the person's day, not to the server's."""
+    late = datetime(2026, 3, 14, 23, 30, tzinfo=UTC)
+    now = datetime(2026, 3, 15, 9, tzinfo=timezone(timedelta(hours=9)))
+    assert [label for label, _ in by_day([late], lambda row: row, now)] == ["Today"]
+
+
+@pytest.mark.parametrize(
+    ("used", "words", "percent"),
+    [
+        (0, "0 of 48k tokens", 0),
+        (1240, "1.2k of 48k tokens", 3),
+        (31_000, "31k of 48k tokens", 64),
+        (10**9, "1000000k of 48k tokens", 999),
+    ],
+)
+def test_the_meter_says_how_full_the_context_is(used, words, percent):
+    """In words and as a share; over the top is said, not hidden."""
+    gauge = meter(used, window=65_536, max_tokens=16_384)
+    assert (gauge.sentence, gauge.percent) == (words, percent)
+
+
+def test_a_window_without_room_is_no_division_by_zero():
+    """A setting that leaves no room shows nought percent."""
+    assert meter(5, window=1000, max_tokens=16_384).percent == 0
