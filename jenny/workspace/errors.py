@@ -10,6 +10,14 @@ WorkspaceError
 ├── WriteFailed       the disk said no (full, read-only, no permission)
 ├── LockTimeout       another process holds the workspace for too long
 ├── LockOrderError    locks were asked for against the published order (a fault of ours)
+├── VersionsOff       the store of versions cannot be used; everything else goes on
+│   ├── StoreBroken       … since something in it is damaged
+│   └── StoreBusy         … since another program keeps its lock
+├── VersionUnknown    no version has this id, or it is no id
+├── VersionAmbiguous  several versions' ids begin like this
+├── UndoRefused       a version may not or cannot be undone
+├── SnapshotFailed    no snapshot was taken, or none could be deleted; says why
+├── SnapshotUnknown   no snapshot is meant by this, or several are, or it has no such file
 └── ConfigRefused     a change of config.json that may not be made
     └── ConfirmationNeeded   … without a yes
 
@@ -80,6 +88,43 @@ class LockTimeout(WorkspaceError):
 
 class LockOrderError(WorkspaceError):
     """Locks were asked for against the published order; a fault in the program."""
+
+
+class VersionsOff(WorkspaceError):
+    """The store of versions cannot be used; the sentence says why. Everything else goes on."""
+
+
+class StoreBroken(VersionsOff):
+    """Something in a store of versions or snapshots is damaged or missing."""
+
+
+class StoreBusy(VersionsOff):
+    """Another program holds a lock file of the store for longer than the caller waits."""
+
+
+class VersionUnknown(WorkspaceError):
+    """No version has this id, or it cannot be one."""
+
+
+class VersionAmbiguous(WorkspaceError):
+    """Several versions' ids begin like this; ``candidates`` are their full ids, newest first."""
+
+    def __init__(self, sentence: str, candidates: tuple[str, ...]) -> None:
+        """Keep the ids to choose from."""
+        super().__init__(sentence)
+        self.candidates = candidates
+
+
+class UndoRefused(WorkspaceError):
+    """A version may not or cannot be undone; nothing was written."""
+
+
+class SnapshotFailed(WorkspaceError):
+    """A snapshot was not taken, or snapshots were not deleted; everything is as it was."""
+
+
+class SnapshotUnknown(WorkspaceError):
+    """No snapshot is meant by this, or several are, or it holds no such file."""
 
 
 class ConfigRefused(WorkspaceError):
