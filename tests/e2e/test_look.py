@@ -123,6 +123,18 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     for path in ("/chat/", "/settings/models/", "/settings/account/"):
         page.goto(path)
         expect(page.get_by_text(label)).to_be_visible()
+    page.goto("/settings/models/")
+    page.get_by_label("Another server").check()
+    page.get_by_label("Address of the server").fill("http://localhost:11434")
+    page.get_by_label("Model", exact=True).fill("small")
+    page.get_by_label("API key", exact=True).fill("a-key-of-no-use-to-anybody")
+    page.get_by_role("button", name="Save and use").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    expect(page.get_by_text(label)).to_have_count(0)
+    found += faults(page)
+    page.get_by_role("link", name="Change localhost").click()
+    found += faults(page)
+    assert overflow(page) <= 0
     assert not found
 
 
