@@ -130,7 +130,9 @@ class Client:
                         if line.startswith("id: "):
                             identifier = line[4:]
                         elif line.startswith("data: "):
-                            stream.events.append((identifier, json.loads(line[6:])))
+                            event = json.loads(line[6:])
+                            if event["kind"] != "alive":
+                                stream.events.append((identifier, event))
             except httpx2.HTTPError:
                 return
             finally:

@@ -1,6 +1,7 @@
 """The event source of a conversation's page: reads its stream, and never starts work."""
 
 import functools
+import time
 from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
@@ -61,17 +62,21 @@ async def _feed(
                 yield _message(RESET, after)
                 return
             await reader.mark()
+        checked = time.monotonic()
         while True:
             entries = await reader.next(HEARTBEAT_SECONDS * 1000)
             if entries:
                 yield b"".join(
                     f"id: {entry.position}\ndata: {entry.data}\n\n".encode() for entry in entries
                 )
-                continue
-            if not await sync_to_async(_asked)(session_is_live, session_key):
-                yield _message(expired(f"/login/?next=/chat/{conversation.pk}/"), reader.position)
-                return
-            yield f"data: {encode(ALIVE)}\n\n".encode()
+            # Also in a stream that never pauses.
+            if time.monotonic() - checked >= HEARTBEAT_SECONDS:
+                checked = time.monotonic()
+                if not await sync_to_async(_asked)(session_is_live, session_key):
+                    login = expired(f"/login/?next=/chat/{conversation.pk}/")
+                    yield _message(login, reader.position)
+                    return
+                yield f"data: {encode(ALIVE)}\n\n".encode()
     except Gap:
         yield _message(RESET, reader.position)
     except redis.RedisError:
