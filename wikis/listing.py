@@ -3,6 +3,7 @@
 It names the wikis and their scopes; what is in them is read when a question touches it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from jenny.markdown import front_matter
 from jenny.workspace.reading import Reading
 from jenny.workspace.stamped import StampedFolder
 
+# What begins like a list, a block or a reference is more than a plain line.
+_SUMMARY = re.compile(r"^summary:[ \t]+(?![\[{|>&*!])(\S.*)$", re.MULTILINE)
 NO_SCOPE = "(no scope set)"
 
 _ABOUT = (
@@ -57,14 +60,19 @@ def block(root: Path) -> Block:
 def parse(name: str, text: str) -> Wiki:
     """The wiki in a folder of that name whose AGENTS.md says *text*."""
     header = front_matter.read(text)
-    if header.problem:
-        return Wiki(name, "", f"wikis/{name}/AGENTS.md: {header.problem}.")
-    summary = header.values.get("summary")
+    problem = f"wikis/{name}/AGENTS.md: {header.problem}." if header.problem else ""
+    summary = _plain_summary(header.raw) if problem else header.values.get("summary")
     if summary is None or isinstance(summary, list | dict):
-        return Wiki(name, "")
+        return Wiki(name, "", problem)
     scope = one_line(str(summary))
     # A scaffold's placeholder is no scope.
-    return Wiki(name, "" if scope.startswith("<") and scope.endswith(">") else scope)
+    return Wiki(name, "" if scope.startswith("<") and scope.endswith(">") else scope, problem)
+
+
+def _plain_summary(header: str) -> str | None:
+    """The one summary line of a header that is no YAML: a colon in it is all it takes."""
+    lines = _SUMMARY.findall(header)
+    return lines[0].strip(" \t\"'") if len(lines) == 1 else None
 
 
 def _read(name: str, reading: Reading) -> Wiki:

@@ -21,11 +21,13 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """A header's values, the text below it, and why the header could not be read, if so."""
+    """A header's values, the text below it, and why the header could not be read, if so; *raw*
+    is the header as it stands."""
 
     values: dict[str, Any] = field(default_factory=dict)
     body: str = ""
     problem: str = ""
+    raw: str = ""
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc] # the class is chosen when the module loads
@@ -57,7 +59,7 @@ def read(text: str) -> FrontMatter:
         return FrontMatter(body=text, problem="the header has no closing line of ---")
     header, body = text[opening.end() : closing.start()], text[closing.end() + 1 :]
     values, problem = _parsed(header)
-    return FrontMatter(values, body, problem)
+    return FrontMatter(values, body, problem, header)
 
 
 def _parsed(header: str) -> tuple[dict[str, Any], str]:
