@@ -59,6 +59,12 @@ def build(
     return assemble((block for block in blocks if block), breakpoints=[_BREAKPOINT])
 
 
+def problems(kind: str, root: Path) -> tuple[str, ...]:
+    """What the person should know of the files behind that kind's prompt, as sentences; for
+    pages, which need no tools for it."""
+    return build(kind, root, tool_names=(), schemas=()).problems
+
+
 def title_prompt() -> SystemPrompt:
     """The system prompt of the run that gives a conversation its title."""
     return build("title", Path(), tool_names=(), schemas=())
@@ -162,7 +168,7 @@ def _tools(request: _Request) -> Block | None:
 def _off(request: _Request) -> list[tuple[str, str]]:
     """Tools of this kind of run that this machine cannot give it, and why."""
     name = sandbox.PYTHON_EXEC.name
-    if name not in request.kind.tools or name in request.tool_names:
+    if not request.tool_names or name in request.tool_names or name not in request.kind.tools:
         return []
     reason = sandbox.unavailable()
     return [(name, reason)] if reason else []

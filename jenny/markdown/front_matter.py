@@ -81,7 +81,11 @@ def _parsed(header: str) -> tuple[dict[str, Any], str]:
 def _said(error: yaml.MarkedYAMLError) -> str:
     """The parser's complaint in a line, with the line of the file."""
     where = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
-    return f"the header is no YAML{where} ({_short(error.problem or error.context or error)})"
+    what = str(error.problem or error.context or error)
+    if what.startswith("mapping values are not allowed"):
+        # The slip that people make most: "summary: Bees: our hives".
+        what = "a value with a colon in it must stand in quotes"
+    return f"the header is no YAML{where} ({_short(what)})"
 
 
 def _short(error: object) -> str:

@@ -35,7 +35,7 @@ def test_a_header_and_the_text_below_it(text: str, values: dict[str, object], bo
     [
         ('summary: "a "b" c"', "in line 2"),
         ("a: 1\n\tb: 2", "in line 3"),
-        ("a: b: c", "in line 2"),
+        ("a: b: c", "in line 2 (a value with a colon in it must stand in quotes)"),
         ("a: 1\na: 2", "the key “a” is there twice"),
         ("a: {b: 1, b: 2}", "the key “b” is there twice"),
         ("- a\n- b", "no list of “key: value” lines"),
