@@ -14,7 +14,7 @@ from pathlib import Path
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from jenny.supervise import CannotStart
@@ -79,6 +79,18 @@ def wait_for_server(say: Say) -> None:
             time.sleep(LOOK_SECONDS)
         else:
             return
+
+
+def let_go() -> None:
+    """Close every connection, and PostgreSQL's pool with its threads.
+
+    A process that forks must hold none: the child would share the socket, and would wait for
+    threads of the pool that it does not have.
+    """
+    connections.close_all()
+    for one in connections.all(initialized_only=True):
+        if one.vendor == "postgresql":
+            one.close_pool()  # type: ignore[attr-defined]
 
 
 def pending() -> list[str]:

@@ -18,12 +18,12 @@ from celery.platforms import SecurityWarning
 from celery.signals import beat_init, worker_ready
 from celery.utils.imports import symbol_by_name
 from django.conf import settings
-from django.db import connections
 from django.urls import get_resolver
 
 from jenny import valkey
 from jenny.asgi import application
 from jenny.celery import app, queue_threads
+from jenny.management.database import let_go
 from jenny.processes import Part
 
 Ready = Callable[[], None]
@@ -51,7 +51,7 @@ def preload() -> None:
     with app.connection_for_write() as connection:
         _ = app.amqp.queues, connection.transport
     _load_routes(get_resolver())
-    connections.close_all()
+    let_go()
 
 
 def _load_routes(resolver: Any) -> None:

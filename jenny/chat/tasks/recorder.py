@@ -5,7 +5,6 @@ row does not yet (``reap`` reads it back after a crash). Everything else is stor
 Each write is fenced: a worker whose lease was taken writes nothing.
 """
 
-import threading
 import time
 from typing import Any
 
@@ -21,6 +20,7 @@ from jenny.agent.watch import Watch
 from jenny.chat import events
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.stream import Position
+from jenny.chat.tasks.lending import Lending
 from jenny.chat.tasks.publish import Publisher, render_block
 from jenny.chat.thread import renderer_of
 from jenny.markdown.streaming import StreamRenderer
@@ -45,7 +45,7 @@ class Recorder:
         self.window = (0, 0)
         self.publisher = Publisher(turn.conversation)
         self._watch = watch
-        self._lock = threading.RLock()
+        self._lock = Lending()
         self._block: Block | None = None
         self._renderer: StreamRenderer | None = None
         self._waiting = ""

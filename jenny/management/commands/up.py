@@ -10,12 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connections
 
 from jenny import env, valkey
 from jenny.accounts import setup_token
 from jenny.management import parts
-from jenny.management.database import migrate, wait_until_migrated
+from jenny.management.database import let_go, migrate, wait_until_migrated
 from jenny.management.schedule import sync_schedule
 from jenny.processes import Part
 from jenny.supervise import CannotStart, Supervisor, listen, only_one
@@ -118,7 +117,7 @@ class Command(BaseCommand):
             return
         address = f"http://{_shown_host()}:{settings.JENNY_PORT}"
         has_owner = get_user_model().objects.exists()
-        connections.close_all()
+        let_go()
         if has_owner:
             self.say(f"Jenny is ready: {address}/", url=f"{address}/")
             return
