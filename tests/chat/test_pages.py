@@ -124,3 +124,32 @@ def test_the_meter_says_how_full_the_context_is(used, words, percent):
 def test_a_window_without_room_is_no_division_by_zero():
     """A setting that leaves no room shows nought percent."""
     assert meter(5, window=1000, max_tokens=16_384).percent == 0
+
+
+def test_a_file_that_leaves_no_room_is_named(owner, scripted):
+    """SOUL.md, USER.md and MEMORY.md go in whole; when they fill the context, the page says
+    which one and by how much, and when it is mended the notice is gone."""
+    (soul,) = scripted.data.workspaces.glob("owner/SOUL.md")
+    before = soul.read_bytes()
+    assert "of every message" not in owner.get("/chat/").text
+    try:
+        soul.write_text("word " * 40_000)
+        page = text_of(owner.get("/chat/").text)
+        assert "SOUL.md takes about" in page
+        assert "Shorten it by about" in page
+    finally:
+        soul.write_bytes(before)
+    assert "SOUL.md takes about" not in owner.get("/chat/").text
+
+
+def test_a_file_that_cannot_be_read_is_named(owner, scripted):
+    """Bytes that are no text keep no page and no turn from working."""
+    (user,) = scripted.data.workspaces.glob("owner/USER.md")
+    before = user.read_bytes()
+    try:
+        user.write_bytes(b"\xff\xfe\x00broken")
+        assert "USER.md" in text_of(owner.get("/chat/").text)
+        chat = owner.begin("still there?")
+        assert "Try again" not in text_of(owner.answer(chat))
+    finally:
+        user.write_bytes(before)

@@ -18,9 +18,12 @@ from jenny.chat import access, commands
 from jenny.chat import thread as threads
 from jenny.chat.meter import Meter, meter
 from jenny.chat.models import Conversation, Draft, Message, Turn
+from jenny.chat.prompt import build, fixed_cost
 from jenny.chat.stream import Position
+from jenny.chat.toolset import toolbox_for
 from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
+from jenny.workspace.errors import WorkspaceError
 
 # Messages of one window; older ones come on scroll.
 WINDOW = 60
@@ -129,7 +132,26 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         "draft": _draft(request, account, chat),
         "meter": meter_of(chat, config) if chat else None,
         "zone": account.time_zone,
+        "prompt_notices": _prompt_notices(workspace, config),
     }
+
+
+def _prompt_notices(workspace: Workspace, config: workspace_config.Config) -> list[str]:
+    """What the person should know of the files that go out with every message: those that
+    cannot be read, and those so large that a conversation has no room beside them."""
+    try:
+        toolbox = toolbox_for("personal", workspace.root, run="page")
+    except WorkspaceError as error:
+        return [error.sentence]
+    schemas = toolbox.schemas()
+    prompt = build("personal", workspace.root, tool_names=toolbox.names, schemas=schemas)
+    room = meter(
+        0,
+        window=config.get("agents.defaults.contextWindowTokens"),
+        max_tokens=config.get("agents.defaults.maxTokens"),
+    ).total
+    cost = fixed_cost(prompt, schemas, room=room)
+    return [sentence for sentence in (*prompt.problems, cost.sentence) if sentence]
 
 
 def _draft(request: HttpRequest, account: Account, chat: Conversation | None) -> str:
