@@ -118,6 +118,8 @@ def test_an_ended_session_ends_its_event_stream(live: Stack) -> None:
     chat = watcher.begin("hello")
     watcher.answer(chat)
     with watcher.events(chat, after=watcher.position(chat)) as stream:
+        watcher.send(chat, "again")
+        stream.wait_for(lambda event: event["kind"] == "item")
         ender.post("/settings/account/sessions/end-others")
         wait_until(stream.ended.is_set, 30, "the stream to end")
         assert stream.kinds()[-1] == "expired"
