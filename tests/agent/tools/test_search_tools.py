@@ -145,10 +145,10 @@ def test_a_pattern_that_never_ends_is_ended(root: Path, context: ToolContext, ca
     """What was found before is kept, and the next search works."""
     (root / "0.txt").write_text("aaa\n")
     (root / "1.txt").write_text(VICTIM)
-    context.seconds = 1.0
+    context.seconds = 3.0
     outcome = call("grep", pattern=ENDLESS, glob="*.txt")
     assert "0.txt:1: aaa" in outcome.content
-    assert "Stopped after 1 seconds" in outcome.content
+    assert "Stopped after 3 seconds" in outcome.content
     assert call("grep", pattern="Hive").data["matches"] == 1
 
 
@@ -197,7 +197,7 @@ def test_a_search_whose_parent_is_killed_ends_by_itself() -> None:
     child.stdin.flush()
     assert child.stdout.readline() == b"{}\n"
     # Its own limit of processor time ends it, though nobody asks.
-    assert child.wait(timeout=30) != 0
+    assert child.wait(timeout=120) != 0
     child.stdin.close()
     child.stdout.close()
 
