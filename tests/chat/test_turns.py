@@ -3,6 +3,7 @@
 import html as html_module
 import itertools
 import json
+import re
 import threading
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from jenny.chat.stream import Position
 from tests.model_server import Call, Cut, Drop, Fail, Gate, Say, Silence, Stop
 from tests.support.chat import asked
-from tests.support.client import text_of
+from tests.support.client import Client, text_of
+from tests.support.stack import PASSWORD
 from tests.support.waiting import wait_until
 
 COUNTER = itertools.count(1)
@@ -339,3 +341,25 @@ def test_strange_text_goes_through_whole_and_harmless(owner, model_server, words
     assert "<img src=x" not in thread
     assert words in html_module.unescape(thread)
     assert asked(model_server, words)
+
+
+def test_times_are_the_persons_own_live_and_stored(scripted, model_server, words):
+    """What the worker renders shows the same clock as the page: the person's zone, not UTC."""
+    made = (
+        "from jenny.accounts.models import Account; "
+        f"Account.objects.make_account('east', '{PASSWORD}', 'Asia/Kathmandu')"
+    )
+    scripted.manage("shell", "-c", made)
+    person = Client(scripted.url).login("east", PASSWORD)
+    model_server.script("Namaste.", when=only_for(words))
+    chat = person.begin(words)
+    with person.events(chat) as stream:
+        thread = person.answer(chat)
+        stream.wait_for(lambda event: event.get("state") == "idle")
+    items = [event["html"] for _, event in stream.events if event["kind"] == "item"]
+    assert items
+    clocks = set(re.findall(r">(\d\d:\d\d)</time>", thread))
+    for html in items:
+        assert set(re.findall(r">(\d\d:\d\d)</time>", html)) <= clocks
+    (request,) = asked(model_server, words)
+    assert "Asia/Kathmandu, UTC+05:45" in request.texts("user")[0]

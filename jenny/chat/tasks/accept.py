@@ -12,8 +12,8 @@ from jenny.agent.messages import clean
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.stream import cancel_key
+from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.publish import Publisher, redis_client
-from jenny.chat.tasks.recorder import answer_of
 from jenny.chat.tasks.turns import queue_turn
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,11 @@ import redis
 from django.conf import settings
 from django.db import transaction
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from jenny.chat import events, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.chat.prompt import zone_of
 from jenny.chat.stream import Position, Sent, Writer
 
 log = logging.getLogger(__name__)
@@ -100,9 +102,22 @@ class Publisher:
 
 
 def render_item(message: Message) -> str:
-    """A message as HTML, without what only a request has."""
-    fresh = Message.objects.select_related("turn").prefetch_related("blocks").get(pk=message.pk)
-    return render_to_string("chat/thread.html#item", {"item": thread.item(fresh)})
+    """A message as HTML, as the page shows it in its place, without what only a request has."""
+    fresh = (
+        Message.objects.select_related("turn", "conversation__workspace__owner")
+        .prefetch_related("blocks")
+        .get(pk=message.pk)
+    )
+    zone = zone_of(fresh.conversation.workspace.owner.time_zone)
+    thread_rows = Message.objects.filter(conversation=fresh.conversation_id)
+    before = thread_rows.filter(pk__lt=fresh.pk).order_by("-pk").only("created_at").first()
+    day = fresh.created_at.astimezone(zone).date()
+    same_day = before is not None and before.created_at.astimezone(zone).date() == day
+    later = thread_rows.filter(pk__gt=fresh.pk, turn=fresh.turn_id, kind=Message.Kind.ANSWER)
+    is_last = fresh.kind != Message.Kind.ANSWER or not later.exists()
+    item = thread.item(fresh, day=None if same_day else day, is_last=is_last)
+    with timezone.override(zone):
+        return render_to_string("chat/thread.html#item", {"item": item})
 
 
 def render_block(block: Block) -> str:

@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.stream import Position, replay
+from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.publish import Publisher, redis_client
-from jenny.chat.tasks.recorder import answer_of
 from jenny.chat.tasks.turns import queue_turn
 from jenny.chat.thread import renderer_of
 

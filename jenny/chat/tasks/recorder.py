@@ -9,7 +9,6 @@ import time
 from typing import Any
 
 from django.db import transaction
-from django.db.models.functions import Now
 
 from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
@@ -18,8 +17,9 @@ from jenny.agent.tokens import Usage
 from jenny.agent.tools import ToolOutcome
 from jenny.agent.watch import Watch
 from jenny.chat import events
-from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.chat.models import Block, Message, Turn
 from jenny.chat.stream import Position
+from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.lending import Lending
 from jenny.chat.tasks.publish import Publisher, render_block
 from jenny.chat.thread import renderer_of
@@ -49,7 +49,7 @@ class Recorder:
         self._block: Block | None = None
         self._renderer: StreamRenderer | None = None
         self._waiting = ""
-        self._flushed = self._stored = 0.0
+        self._flushed = self._stored = self._opened = 0.0
         self._calls: dict[str, Block] = {}
         self._of_attempt: list[Block] = []
         self._stale: list[Block] = []
@@ -104,7 +104,7 @@ class Recorder:
         with self._lock:
             if self._block is not None and self._block.kind == Block.Kind.THINKING:
                 signatures = [part.signature for part in parts if isinstance(part, Thinking)]
-                self._block.data = {"signature": signatures[-1] if signatures else ""}
+                self._block.data["signature"] = signatures[-1] if signatures else ""
             self._close()
             self._drop_stale()
 
@@ -178,7 +178,7 @@ class Recorder:
             self._drop_stale()
             self._block = self._create(kind)
             self._renderer = renderer_of(self._block) if kind == Block.Kind.TEXT else None
-            self._stored = time.monotonic()
+            self._opened = self._stored = time.monotonic()
         return self._block
 
     def _create(self, kind: str, **fields: Any) -> Block:
@@ -188,7 +188,8 @@ class Recorder:
         if self._needs_answer:
             self._needs_answer = False
             self.answers.append(answer_of(self.turn))
-            self.publisher.message(self.answers[-1])
+            for answer in self.answers[-2:]:
+                self.publisher.message(answer)
         with transaction.atomic():
             number = self.turn.conversation.next_event_number()
             self._fence()
@@ -227,6 +228,8 @@ class Recorder:
         self._flush()
         self._block = self._renderer = None
         block.is_open = False
+        if block.kind == Block.Kind.THINKING:
+            block.data["duration"] = f"{max(1, round(time.monotonic() - self._opened))} s"
         if renderer is not None:
             block.html = renderer.finish()
             self._store(block)
@@ -284,16 +287,3 @@ class Recorder:
         if not self.turn.renew():
             self._watch.cancel("lost")
             self._watch.check()
-
-
-def answer_of(turn: Turn) -> Message:
-    """A new, empty answer of *turn*, as its conversation's newest message."""
-    with transaction.atomic():
-        number = turn.conversation.next_event_number()
-        Conversation.objects.filter(pk=turn.conversation_id).update(active_at=Now())
-        return Message.objects.create(
-            conversation=turn.conversation,
-            kind=Message.Kind.ANSWER,
-            turn=turn,
-            event_number=number,
-        )

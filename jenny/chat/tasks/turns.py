@@ -22,9 +22,10 @@ from jenny.chat import history
 from jenny.chat.meter import meter
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.prompt import build, turn_context
+from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.tasks.pulse import PULSE
-from jenny.chat.tasks.recorder import Recorder, answer_of
+from jenny.chat.tasks.recorder import Recorder
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
@@ -217,7 +218,8 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
         if turn.state in (Turn.State.DONE, Turn.State.STOPPED) and waiting.exists():
             follower = Turn.objects.create(conversation=conversation)
     publisher = Publisher(turn.conversation)
-    publisher.message(recorder.answers[-1])
+    for answer in recorder.answers:
+        publisher.message(answer)
     if turn.context_tokens:
         gauge = meter(
             turn.context_tokens,

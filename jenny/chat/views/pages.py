@@ -1,7 +1,6 @@
 """The chat's pages: a new conversation, one with its thread, older parts of the thread."""
 
-import zoneinfo
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -18,7 +17,7 @@ from jenny.chat import access, commands
 from jenny.chat import thread as threads
 from jenny.chat.meter import Meter, meter
 from jenny.chat.models import Conversation, Draft, Message, Turn
-from jenny.chat.prompt import build, fixed_cost
+from jenny.chat.prompt import build, fixed_cost, zone_of
 from jenny.chat.stream import Position
 from jenny.chat.toolset import toolbox_for
 from jenny.chat.views.models_menu import presets_of
@@ -86,7 +85,7 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
         rows.select_related("turn").prefetch_related("blocks").order_by("-pk")[: WINDOW + 1]
     )
     shown = newest[WINDOW - 1 :: -1] if len(newest) > WINDOW else newest[::-1]
-    zone = zone_of(chat.workspace.owner)
+    zone = zone_of(chat.workspace.owner.time_zone)
     return {
         "items": list(threads.items(shown, zone)),
         "has_older": len(newest) > WINDOW,
@@ -117,7 +116,7 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
     """What stands around the thread."""
     account = accounts.account(request)
     config = workspace_config.load(workspace.root)
-    now = datetime.now(UTC).astimezone(zone_of(account))
+    now = datetime.now(UTC).astimezone(zone_of(account.time_zone))
     live = Turn.objects.filter(conversation=OuterRef("pk"), state__in=Turn.LIVE)
     listed = (
         Conversation.objects.filter(workspace=workspace)
@@ -174,11 +173,3 @@ def meter_of(chat: Conversation, config: workspace_config.Config) -> Meter:
         window=config.get("agents.defaults.contextWindowTokens"),
         max_tokens=config.get("agents.defaults.maxTokens"),
     )
-
-
-def zone_of(account: Account) -> tzinfo:
-    """The account's time zone; UTC when the name is no longer known."""
-    try:
-        return zoneinfo.ZoneInfo(account.time_zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError):
-        return UTC

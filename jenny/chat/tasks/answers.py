@@ -1,0 +1,19 @@
+"""The message that holds a turn's answer."""
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jenny.chat.models import Conversation, Message, Turn
+
+
+def answer_of(turn: Turn) -> Message:
+    """A new, empty answer of *turn*, as its conversation's newest message."""
+    with transaction.atomic():
+        number = turn.conversation.next_event_number()
+        Conversation.objects.filter(pk=turn.conversation_id).update(active_at=Now())
+        return Message.objects.create(
+            conversation=turn.conversation,
+            kind=Message.Kind.ANSWER,
+            turn=turn,
+            event_number=number,
+        )
