@@ -69,7 +69,8 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]
     task_default_queue="maintenance",
-    task_routes={"chat.run_turn": {"queue": "chat"}},
+    # Whatever asks a model is done by the one worker that has loaded the client for it.
+    task_routes={"chat.run_turn": {"queue": "chat"}, "chat.make_title": {"queue": "chat"}},
     task_create_missing_queues=False,
     task_acks_late=True,
     task_reject_on_worker_lost=False,
