@@ -11,7 +11,7 @@ from jenny.chat import access
 from jenny.chat.models import Conversation
 from jenny.chat.tasks import accept
 from jenny.chat.tasks.publish import Publisher
-from jenny.chat.views.models_menu import presets_of
+from jenny.chat.views.models_menu import chosen_preset
 
 LONGEST_TITLE = 120
 
@@ -32,10 +32,8 @@ def rename(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 def choose_model(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Choose the preset that answers in this conversation."""
     chat = access.conversation(request, conversation_id)
-    name = request.POST.get("preset", "")
-    if name == "" or name in {choice.name for choice in presets_of(chat.workspace, chat)}:
-        chat.preset = name
-        chat.save(update_fields=["preset"])
+    chat.preset = chosen_preset(chat.workspace, request.POST.get("preset", ""))
+    chat.save(update_fields=["preset"])
     return _back(request, chat)
 
 

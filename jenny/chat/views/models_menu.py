@@ -34,6 +34,13 @@ def presets_of(workspace: Workspace, chat: Conversation | None) -> list[Choice]:
     ]
 
 
+def chosen_preset(workspace: Workspace, name: str) -> str:
+    """What a conversation stores when *name* was chosen in the menu: nothing for the one that
+    is in force anyway, so that it follows the workspace's default, nor for an unknown one."""
+    choices = {choice.name: choice for choice in presets_of(workspace, None)}
+    return name if name in choices and not choices[name].current else ""
+
+
 def _label(choice: endpoints.Choice) -> str:
     if choice.is_demo:
         return "demo model (rules, no language model)"

@@ -19,6 +19,7 @@ from jenny.chat import access, commands
 from jenny.chat.models import Conversation, Draft, Message
 from jenny.chat.tasks import accept
 from jenny.chat.views import pages
+from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.replies import reply_to
 
 # Characters of a draft that are kept on the server; the browser keeps it whole.
@@ -36,7 +37,12 @@ def begin(request: HttpRequest) -> HttpResponse:
     key = request.POST.get("client_key", "")[:64]
     sent = Message.objects.filter(conversation__workspace=workspace, client_key=key)
     first = sent.select_related("conversation").first() if key else None
-    chat = first.conversation if first else Conversation.objects.create(workspace=workspace)
+    preset = chosen_preset(workspace, request.POST.get("preset", ""))
+    chat = (
+        first.conversation
+        if first
+        else Conversation.objects.create(workspace=workspace, preset=preset)
+    )
     if first is None:
         _take_in(chat, text, key)
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
