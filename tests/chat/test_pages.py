@@ -158,10 +158,10 @@ def test_a_file_that_cannot_be_read_is_named(owner, scripted):
 def test_the_model_of_a_new_chat_can_be_chosen(owner):
     """The choice made before the first message holds; nonsense leaves the default."""
     chat = owner.post("/chat/send", text="hello there", preset="demo").json()["conversation"]
-    assert "(demo)" in owner.answer(chat)
+    assert "demo model" in owner.answer(chat)
     assert 'value="demo" selected' in owner.page(chat)
     other = owner.post("/chat/send", text="hello", preset="nonsense").json()["conversation"]
-    assert "(demo)" not in owner.answer(other)
+    assert "demo model<" not in owner.answer(other)
     owner.post(f"/chat/{other}/model", preset="demo")
     assert 'value="demo" selected' in owner.page(other)
     owner.post(f"/chat/{other}/model", preset="environment")
