@@ -6,6 +6,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.consumer import Consumer
 
 from jenny.agent.provider import warm
+from jenny.chat.tasks.publish import hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import reap
 from jenny.chat.tasks.titles import make_title
@@ -24,6 +25,6 @@ def _end_turns(**_signal: object) -> None:
 def _begin(sender: Consumer, **_signal: object) -> None:
     """What died with an earlier worker is marked as soon as the next one is there; and the
     worker that talks to models loads its client, for which the first turn would wait."""
-    reap.apply_async(retry=False)
+    hand_over(reap)
     if "chat" in sender.app.amqp.queues.consume_from:
         threading.Thread(target=warm, name="warm", daemon=True).start()

@@ -10,10 +10,14 @@ import time
 from collections.abc import Callable
 
 import redis
+from celery import Task
 from django.conf import settings
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
+from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from jenny.chat import events, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
@@ -28,10 +32,31 @@ SECONDS_AFTER_FAULT = 1.0
 
 @functools.cache
 def redis_client() -> redis.Redis:
-    """This process's Redis client. Its time limits keep a dead server from holding a turn."""
+    """This process's Redis client. Its time limits keep a dead server from holding a turn;
+    the one retry is for a kept connection whose server was started anew."""
     return redis.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=1, health_check_interval=30
+        settings.REDIS_URL,
+        socket_timeout=2,
+        socket_connect_timeout=1,
+        health_check_interval=30,
+        retry=Retry(NoBackoff(), 1),
     )
+
+
+def hand_over(task: Task, *arguments: object) -> bool:
+    """Hand a task to the workers. ``False``: there is no broker; the rows say what is to be
+    done, and ``chat.reap`` sends it again as soon as there is one.
+
+    The broker is asked for a sign of life first: Celery's own client would keep a request
+    waiting for six seconds before it gives up.
+    """
+    try:
+        redis_client().ping()
+        task.apply_async(arguments, retry=False)
+    except (redis.RedisError, OperationalError) as error:
+        log.warning("task.not_sent", extra={"task": task.name, "cause": type(error).__name__})
+        return False
+    return True
 
 
 class Publisher:

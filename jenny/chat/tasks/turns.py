@@ -23,7 +23,7 @@ from jenny.chat.meter import meter
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.prompt import build, turn_context
 from jenny.chat.tasks.answers import answer_of
-from jenny.chat.tasks.publish import Publisher
+from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
 from jenny.chat.tasks.titles import make_title
@@ -53,12 +53,8 @@ def run_turn(turn_id: int) -> None:
 
 
 def queue_turn(turn_id: int) -> None:
-    """Hand a stored turn to the workers. Without a broker it waits: ``chat.reap`` sends it
-    again as soon as there is one."""
-    try:
-        run_turn.apply_async((turn_id,), retry=False)
-    except Exception as error:  # noqa: BLE001 - kombu lets every transport's own errors through
-        log.warning("turn.not_queued", extra={"turn": turn_id, "cause": type(error).__name__})
+    """Hand a stored turn to the workers. Without a broker it waits for ``chat.reap``."""
+    hand_over(run_turn, turn_id)
 
 
 def execute(turn_id: int) -> Turn | None:
@@ -238,10 +234,7 @@ def _title_first_exchange(turn: Turn) -> None:
     """Have a title made, once a conversation; without a broker the first words stay."""
     if turn.conversation.turns.filter(state=Turn.State.DONE).exclude(pk=turn.pk).exists():
         return
-    try:
-        make_title.apply_async((str(turn.conversation_id),), retry=False)
-    except Exception as error:  # noqa: BLE001 - as in queue_turn
-        log.info("title.not_queued", extra={"cause": type(error).__name__})
+    hand_over(make_title, str(turn.conversation_id))
 
 
 ENDED_FIELDS = (
