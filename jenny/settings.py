@@ -88,9 +88,7 @@ _DATABASE_URL = env.secret("DATABASE_URL")
 if _DATABASE_URL:
     _database: dict[str, Any] = dict(dj_database_url.parse(_DATABASE_URL))
     if _database["ENGINE"] == "django.db.backends.postgresql":
-        _database["OPTIONS"] = _database.get("OPTIONS", {}) | {
-            "pool": {"min_size": 1, "max_size": 20}
-        }
+        _database.setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": 20}
     DATABASES = {"default": _database}
 else:
     DATABASES = {
