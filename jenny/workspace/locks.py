@@ -94,6 +94,11 @@ def holds(root: Path, level: Level) -> bool:
     return any(held.root == root and held.level == level for held in _mine.held)
 
 
+def holds_any() -> bool:
+    """Whether this thread holds a lock of any workspace."""
+    return bool(_mine.held)
+
+
 def _check_order(root: Path, level: Level) -> None:
     """Refuse an order in which two processes could wait for each other for ever."""
     for held in _mine.held:

@@ -1,0 +1,219 @@
+"""Taking a snapshot.
+
+The files are read without stopping anybody. Then the workspace is locked for one look: nothing
+moved since → what was read is one moment. What did move is read again, the last time under the
+lock, so that an act on several files is in the snapshot as a whole or not at all.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from jenny.workspace import acts, paths
+from jenny.workspace.errors import (
+    LockTimeout,
+    SnapshotFailed,
+    VersionsOff,
+    WriteFailed,
+    reason_of,
+)
+from jenny.workspace.git.objects import FOLDER, TreeEntry, encode_commit, encode_tree
+from jenny.workspace.snapshots import shelf
+from jenny.workspace.snapshots.contents import Reader
+from jenny.workspace.snapshots.differences import between
+from jenny.workspace.snapshots.objects import Objects, PackBatch
+from jenny.workspace.snapshots.scan import Scan, scan
+from jenny.workspace.snapshots.stamps import NAME, Stamps
+from jenny.workspace.snapshots.store import (
+    LOCK_SECONDS,
+    REFS,
+    Store,
+    encoded,
+    entry,
+    number_of,
+)
+from jenny.workspace.snapshots.trees import Builder, Built
+from jenny.workspace.snapshots.values import (
+    TRIGGERS,
+    Outcome,
+    Skipped,
+    Snapshot,
+    Trigger,
+    counted,
+    total,
+)
+
+_ROUNDS = 3
+# What may be read while others wait.
+_UNDER_LOCK_BYTES = 8_000_000
+_WORKSPACE_SECONDS = 10.0
+_LABEL_CHARS = 200
+
+
+# These look for each content in the store even when it should be there.
+_LOOKING = frozenset({"daily", "manual", "restore", "import", "export", "upgrade"})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What ``create`` was asked for."""
+
+    trigger: Trigger
+    label: str
+    now: datetime
+    reread: bool
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The snapshot before, and its two trees."""
+
+    shot: Snapshot | None = None
+    files: str | None = None
+    about: str | None = None
+
+
+def create(
+    store: Store,
+    root: Path,
+    trigger: Trigger,
+    *,
+    now: datetime,
+    label: str = "",
+    reread: bool = False,
+    timeout: float = LOCK_SECONDS,
+) -> Outcome:
+    """Take a snapshot of the workspace at *root*, unless the newest one holds the same.
+
+    *now*: aware. *label*: a person's words. *reread*: read every file, whatever is remembered
+    of it, and check every stored object before it is relied on. *timeout*: seconds to wait for
+    another process that is at the store.
+
+    Raises:
+        SnapshotFailed: the disk refuses, or the store cannot be used.
+        FileMissing: there is no such workspace.
+        LockTimeout: another process kept the store.
+    """
+    if trigger not in TRIGGERS:
+        raise ValueError(trigger)
+    real = paths.real_root(root)
+    asked = _Asked(trigger, label.strip()[:_LABEL_CHARS], now, reread)
+    try:
+        with store.write(timeout=timeout) as repo:
+            return _create(store, repo, real, asked)
+    except OSError as error:
+        message = f"The snapshot could not be taken: {reason_of(error)}. Nothing was changed."
+        raise SnapshotFailed(message) from error
+    except VersionsOff as error:
+        message = f"The snapshot could not be taken. {error.sentence}"
+        raise SnapshotFailed(message) from error
+
+
+def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
+    """Take it; the store's lock is held."""
+    before = _before(store, repo)
+    stamps = Stamps(store.own / NAME)
+    batch = PackBatch(repo, doubt=asked.reread)
+    trusting = stamps.tree == before.files and asked.trigger not in _LOOKING
+    try:
+        first = scan(root)
+        reader = Reader(root, batch, stamps, trusting=trusting, reread=asked.reread)
+        seen, notes = _read_all(root, first, reader)
+        built = Builder(repo, batch, reader.read).build(seen.top, before.files, before.about)
+        skipped = (*notes, *seen.skipped, *reader.skipped.values())
+        shot = before.shot
+        if shot is None or built.files != before.files:
+            shot = _store(store, repo, batch, _Draft(asked, before, built, skipped))
+        elif asked.reread:
+            batch.finish()  # what had been lost is there again
+    finally:
+        batch.discard()
+    stamps.save(built.files)
+    if shot is not before.shot:
+        shelf.put(store, shot)
+        shelf.sweep(store)
+        repo.tidy()
+    return Outcome(shot, shot is not before.shot, first.fingerprint, skipped)
+
+
+def _before(store: Store, repo: Objects) -> _Before:
+    """The newest snapshot that can be read."""
+    shot = store.newest(repo)
+    if shot is None:
+        return _Before()
+    about = entry(repo, repo.commit(shot.commit).tree, "about")
+    return _Before(shot, shot.tree, about.sha if about is not None else None)
+
+
+def _read_all(root: Path, seen: Scan, reader: Reader) -> tuple[Scan, tuple[Skipped, ...]]:
+    """Read all files as they are at one moment; the look that says so, and what to say of it."""
+    for number in range(_ROUNDS):
+        for found in seen.top.every_file():
+            reader.take(found)
+        try:
+            with acts.locked(root, timeout=_WORKSPACE_SECONDS):
+                again = scan(root)
+                left = [found for found in again.top.every_file() if reader.lacks(found)]
+                is_little = sum(found.size for found in left) <= _UNDER_LOCK_BYTES
+                if not left or is_little or number == _ROUNDS - 1:
+                    for found in left:
+                        reader.take(found)
+                    return again, ()
+        except (LockTimeout, WriteFailed) as error:
+            sentence = (
+                "The workspace could not be locked, so files that were written together "
+                f"meanwhile may be from before and after. {error.sentence}"
+            )
+            return scan(root), (Skipped(".", sentence),)
+        seen = again
+    raise AssertionError
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A snapshot that is about to be."""
+
+    asked: _Asked
+    before: _Before
+    built: Built
+    skipped: tuple[Skipped, ...]
+
+
+def _store(store: Store, repo: Objects, batch: PackBatch, draft: _Draft) -> Snapshot:
+    """Write the snapshot's own objects, make everything durable, then give it its reference."""
+    ids, asked, before = store.ids(), draft.asked, draft.before.shot
+    changes = total(between(batch.tree, draft.before.files, draft.built.files))
+    facts = {
+        "number": number_of(ids[-1]) + 1 if ids else 1,
+        "when": int(asked.now.timestamp() * 1000),
+        "trigger": asked.trigger,
+        "label": asked.label,
+        "files": draft.built.count,
+        "size": draft.built.size,
+        "skipped": len(draft.skipped),
+        "before": before.id if before is not None else None,
+        "changes": [changes.added, changes.changed, changes.removed],
+    }
+    top = [
+        TreeEntry("about", draft.built.about, FOLDER),
+        TreeEntry("files", draft.built.files, FOLDER),
+    ]
+    if draft.skipped:
+        rows = [[row.path, row.sentence] for row in draft.skipped]
+        top.append(TreeEntry("skipped", batch.add("blob", json.dumps(rows).encode())))
+    subject = f"snapshot {TRIGGERS[asked.trigger]}: {counted(draft.built.count, 'file')}"
+    commit = batch.add(
+        "commit",
+        encode_commit(
+            batch.add("tree", encode_tree(top)),
+            (),
+            encoded(facts, subject),
+            when=max(int(asked.now.timestamp()), 0),
+        ),
+    )
+    batch.finish()
+    name = f"{facts['number']}-{commit[:8]}"
+    if not repo.move_ref(commit, expect=None, name=f"{REFS}/{name}"):
+        raise SnapshotFailed(f"Snapshot {name} stands in the store already. Nothing was changed.")
+    return store.get(repo, name)
