@@ -1,0 +1,73 @@
+"""Runs inside the peer's environment: does what the lines of standard input say, one at a time.
+
+Only the public classes of the package are used. Times are nanoseconds of the system's
+monotonic clock, which all processes of a machine share on Linux.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+# The package prints; answers go where they are expected.
+ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+
+class Bots:
+    """The bots that were opened, by name."""
+
+    def __init__(self) -> None:
+        self.open_ones: dict[str, Any] = {}
+
+    async def open(self, name: str, config: str) -> None:
+        """Make a bot from a configuration file."""
+        from nanobot import Nanobot
+
+        self.open_ones[name] = Nanobot.from_config(config)
+
+    async def send(self, name: str, session: str) -> dict[str, Any]:
+        """Send a message that says when it was sent; when each piece of the answer came."""
+        pieces = []
+        text = f"sent {time.monotonic_ns()}."
+        async for event in self.open_ones[name].stream(text, session_key=session):
+            if event.type == "text.delta":
+                pieces.append([time.monotonic_ns(), event.delta])
+        return {"pieces": pieces}
+
+    async def send_all(self, name: str, sessions: list[str]) -> dict[str, Any]:
+        """The same in several sessions at once."""
+        found = await asyncio.gather(*(self.send(name, session) for session in sessions))
+        return {"pieces": [piece for one in found for piece in one["pieces"]]}
+
+    async def prompt(self, workspace: str, turns: int) -> dict[str, float]:
+        """Milliseconds of the first system prompt in this process, and of the median next one."""
+        from nanobot.agent.context import ContextBuilder
+
+        builder = ContextBuilder(Path(workspace))
+        times = []
+        for _ in range(turns + 1):
+            start = time.perf_counter()
+            builder.build_system_prompt(channel="cli")
+            times.append((time.perf_counter() - start) * 1000)
+        later = sorted(times[1:])
+        return {"cold": times[0], "warm": later[len(later) // 2]}
+
+
+async def main() -> None:
+    """Do and answer until standard input ends."""
+    bots = Bots()
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        words = json.loads(line)
+        answer = await getattr(bots, words.pop("do"))(**words)
+        ANSWERS.write(json.dumps(answer) + "\n")
+        ANSWERS.flush()
+    for bot in bots.open_ones.values():
+        await bot.aclose()
+
+
+asyncio.run(main())
