@@ -64,9 +64,11 @@ class Command(BaseCommand):
                     # In a container the published port decides who gets in.
                     self._warn_of_open_door()
                 migrate(self.say)
-                sync_schedule()
             else:
                 wait_until_migrated(self.say)
+            if only in {None, "beat"}:
+                # Before the scheduler reads it: rows made while it starts escape its notice.
+                sync_schedule()
             wanted: list[Part] = []
             if not env.secret("REDIS_URL"):
                 # One that a killed start left behind.
