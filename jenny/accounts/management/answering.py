@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from jenny.accounts.errors import AccountError
-from jenny.accounts.models import Account
+from jenny.accounts.models import Account, Workspace
 
 
 class AnsweringCommand(BaseCommand):
@@ -83,6 +83,24 @@ def account_called(name: str) -> Account:
     except Account.DoesNotExist as error:
         message = f"There is no account called {name}."
         raise CommandError(message) from error
+
+
+def workspace_called(slug: str) -> Workspace:
+    """The workspace of that slug; without one the only workspace there is.
+
+    :raises CommandError: there is none, or there are several to choose from.
+    """
+    found = list(Workspace.objects.filter(slug=slug) if slug else Workspace.objects.all()[:20])
+    if len(found) == 1:
+        return found[0]
+    if slug:
+        message = f"There is no workspace called {slug!r}."
+    elif not found:
+        message = "There is no workspace yet. Run: python manage.py create_owner --username NAME"
+    else:
+        names = ", ".join(row.slug for row in found)
+        message = f"There are several workspaces; choose one with --workspace: {names}."
+    raise CommandError(message)
 
 
 def read_password(account: Account, given: str = "") -> str:

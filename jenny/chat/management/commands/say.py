@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand
+from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
@@ -73,24 +73,6 @@ class Command(AnsweringCommand):
             "cost": None if turn.cost is None else str(turn.cost),
         }
         return _told(chat, reply, started) | facts
-
-
-def workspace_called(slug: str) -> Workspace:
-    """The workspace of that slug; without one the only workspace there is.
-
-    :raises CommandError: there is none, or there are several to choose from.
-    """
-    found = list(Workspace.objects.filter(slug=slug) if slug else Workspace.objects.all()[:20])
-    if len(found) == 1:
-        return found[0]
-    if slug:
-        message = f"There is no workspace called {slug!r}."
-    elif not found:
-        message = "There is no workspace yet. Run: python manage.py create_owner --username NAME"
-    else:
-        names = ", ".join(row.slug for row in found)
-        message = f"There are several workspaces; choose one with --workspace: {names}."
-    raise CommandError(message)
 
 
 def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation:
