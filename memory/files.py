@@ -61,16 +61,9 @@ SKILLS = "skills"
 SKILL_FILE = "SKILL.md"
 CURSOR = "memory/.dream_cursor"
 
-# What git keeps versions of (03 §1): exactly what Dream can write, with its cursor and guide.
-TRACKED_FILES: tuple[str, ...] = (*sorted(BY_PATH), CURSOR, GUIDE)
-TRACKED_FOLDERS: tuple[str, ...] = (SKILLS,)
-
-_SPELLINGS = {names.disguised(path): path for path in (*TRACKED_FILES, INSTRUCTIONS)}
-
-
-def is_tracked(path: str) -> bool:
-    """Whether versions of the file are kept."""
-    return path in TRACKED_FILES or path.partition("/")[0] in TRACKED_FOLDERS
+# What versions are kept of (``jenny.workspace.versions.tracked``) is exactly what Dream can write,
+# with its cursor and guide: a test holds the two tables against each other.
+_SPELLINGS = {names.disguised(path): path for path in (*BY_PATH, CURSOR, GUIDE, INSTRUCTIONS)}
 
 
 def skill_of(path: str) -> str | None:

@@ -4,6 +4,7 @@ import pytest
 
 from jenny.workspace import seed
 from jenny.workspace.config import BY_KEY
+from jenny.workspace.versions import tracked
 from memory import files
 
 
@@ -20,18 +21,16 @@ def test_every_row_names_things_that_exist() -> None:
 
 def test_what_versions_are_kept_of() -> None:
     """The set of the specification: what Dream can write, its cursor and its guide."""
-    tracked = (
-        "SOUL.md",
-        "USER.md",
-        "memory/MEMORY.md",
-        "memory/.dream_cursor",
-        "prompts/dream.md",
-        "skills/x/SKILL.md",
-        "skills/x/scripts/run.py",
-    )
-    assert all(files.is_tracked(path) for path in tracked)
+    kept = (*files.BY_PATH, files.CURSOR, files.GUIDE)
+    assert sorted(kept) == sorted(tracked.TRACKED_FILES)
+    assert tracked.TRACKED_FOLDERS == (files.SKILLS,)
+    assert all(map(tracked.is_tracked, kept))
+    assert tracked.is_tracked("skills/x/SKILL.md")
+    assert tracked.is_tracked("skills/x/scripts/run.py")
     for path in ("AGENTS.md", "memory/history.jsonl", "prompts/README.md", "wikis/a.md", "skill"):
-        assert not files.is_tracked(path)
+        assert not tracked.is_tracked(path)
+    for path in ("skills", "skills/.git/config", "skills/x/.GIT/hooks/y", "skills/.gitmodules"):
+        assert not tracked.is_tracked(path)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Database:
 
     def starting(self, prefix: str) -> set[str]:
         """Ids that begin with *prefix* (lower-case hex), at most 100 of each pack."""
-        found = {sha for pack in self._open_packs() for sha in pack.starting(prefix)}
+        found = {sha for pack in self.packs() for sha in pack.starting(prefix)}
         with contextlib.suppress(OSError):
             names = os.listdir(self._folder / prefix[:2])  # noqa: PTH208  (names are wanted)
             ids = (prefix[:2] + name for name in names)
@@ -65,7 +65,7 @@ class Database:
     def tidy(self) -> None:
         """Join packs when there are many of a size; remove temporary files that grew old."""
         self.close()
-        chosen = packing.to_join(self._open_packs())
+        chosen = packing.to_join(self.packs())
         if chosen:
             packing.join(self.pack_folder, chosen)
             self.close()
@@ -76,7 +76,7 @@ class Database:
             if (is_temp or is_half) and path.lstat().st_mtime < born_before:
                 path.unlink(missing_ok=True)
 
-    def _open_packs(self) -> list[Pack]:
+    def packs(self) -> list[Pack]:
         """The packs, newest first; those that vanish meanwhile are left out."""
         if self._packs is None:
             found: list[tuple[int, Pack]] = []
@@ -89,7 +89,7 @@ class Database:
 
     def _place(self, sha: bytes) -> tuple[Pack, int] | None:
         """The pack that has the object, and its place there."""
-        for pack in self._open_packs():
+        for pack in self.packs():
             place = pack.position(sha)
             if place is not None:
                 return pack, place

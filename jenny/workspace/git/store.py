@@ -90,6 +90,14 @@ class Repository:
             self._commits[sha] = objects.decode_commit(sha, self._expect(sha, "commit"))
         return self._commits[sha]
 
+    def remember_tree(self, sha: str, entries: tuple[TreeEntry, ...]) -> None:
+        """Know a tree that is being written."""
+        self._trees[sha] = entries
+
+    def remember_commit(self, commit: Commit) -> None:
+        """Know a commit that is being written."""
+        self._commits[commit.sha] = commit
+
     def has(self, sha: str) -> bool:
         """Whether the object is there (not whether it is whole)."""
         return self.database.has(sha)
@@ -187,12 +195,17 @@ class Batch:
         return self.add("blob", data)
 
     def tree(self, entries: Sequence[TreeEntry]) -> str:
-        """Write a folder; its id."""
-        return self.add("tree", objects.encode_tree(entries))
+        """Write a folder; its id. It can be read at once."""
+        sha = self.add("tree", objects.encode_tree(entries))
+        self._repo.remember_tree(sha, tuple(entries))
+        return sha
 
     def commit(self, tree: str, parents: Sequence[str], message: str, *, when: int) -> str:
-        """Write a commit; its id."""
-        return self.add("commit", objects.encode_commit(tree, parents, message, when=when))
+        """Write a commit; its id. It can be read at once."""
+        data = objects.encode_commit(tree, parents, message, when=when)
+        sha = self.add("commit", data)
+        self._repo.remember_commit(objects.decode_commit(sha, data))
+        return sha
 
     def finish(self) -> None:
         """Make everything durable."""
