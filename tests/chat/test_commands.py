@@ -122,6 +122,16 @@ def test_new_stops_what_runs_and_passes_over_what_waits(owner, model_server, wor
     assert len(request.json["messages"]) == 1
 
 
+@pytest.mark.parametrize("command", ["/help", "/new"])
+def test_a_command_that_is_sent_twice_is_one(owner, command):
+    """The same form twice, as after a lost answer, leaves one command in the thread."""
+    chat = owner.begin("/status")
+    for _ in range(2):
+        assert owner.send(chat, command, client_key=f"twice {command}").status_code == 200
+    page = owner.thread(chat)
+    assert page.count('class="item divider"') + page.count('class="item reply"') == 2
+
+
 @pytest.mark.parametrize("argument", ["x", "-1", "1.5", "٣", "9" * 400])
 def test_history_takes_nonsense_with_a_sentence(owner, argument):
     """Whatever is asked for, an answer comes: a sentence, or at most fifty messages."""

@@ -51,6 +51,16 @@ def test_enter_sends_and_shift_enter_breaks(page: Page, model_server: ModelServe
     wait_until(lambda: asked(model_server, f"{words}\nsecond line"), what="the model to be asked")
 
 
+@pytest.mark.parametrize("command", ["/status", "/new"])
+def test_a_command_is_shown_once(page: Page, command: str) -> None:
+    """What was shown while a command was being sent gives way to the command and its reply."""
+    field = page.get_by_label(FIELD)
+    field.fill(command)
+    field.press("Enter")
+    expect(page.locator(".item.reply, .item.divider")).to_have_count(1)
+    expect(page.locator(".pending")).to_have_count(0)
+
+
 def test_an_input_method_that_composes_keeps_its_enter(page: Page, owner: Client) -> None:
     """Enter that picks a word of an input method does not send."""
     field = page.get_by_label(FIELD)

@@ -1,5 +1,6 @@
 """Takes in what a person sends: stored first, then queued, then shown."""
 
+import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,18 +122,29 @@ def first_words(text: str) -> str:
     return line[:TITLE_LENGTH].rsplit(" ", 1)[0].rstrip(" .,;:") + "…"
 
 
-def accept_command(conversation: Conversation, call: commands.Call, reply: str) -> Message:
-    """Store a command and its reply; neither is ever sent to the model."""
+def accept_command(
+    conversation: Conversation, call: commands.Call, reply: str, client_key: str = ""
+) -> Message:
+    """Store a command and its reply; neither is ever sent to the model.
+
+    The same *client_key* twice is one command: the second time the stored one is returned.
+    """
     publisher = Publisher(conversation)
     typed = f"{call.command.name} {call.argument}".rstrip()
-    for kind, text in ((Message.Kind.COMMAND, typed), (Message.Kind.REPLY, reply)):
-        message = add(conversation, kind, text)
-        publisher.message(message)
+    try:
+        publisher.message(add(conversation, Message.Kind.COMMAND, typed, client_key))
+    except IntegrityError:
+        return Message.objects.get(conversation=conversation, client_key=client_key)
+    message = add(conversation, Message.Kind.REPLY, reply)
+    publisher.message(message)
     return message
 
 
-def add(conversation: Conversation, kind: str, text: str) -> Message:
-    """Store a message of the thread that no turn reads."""
+def add(conversation: Conversation, kind: str, text: str, client_key: str = "") -> Message:
+    """Store a message of the thread that no turn reads.
+
+    :raises IntegrityError: the conversation has a message of this *client_key*
+    """
     with transaction.atomic():
         number = conversation.next_event_number()
         if not conversation.title:
@@ -141,7 +153,11 @@ def add(conversation: Conversation, kind: str, text: str) -> Message:
             active_at=Now(), title=conversation.title
         )
         return Message.objects.create(
-            conversation=conversation, kind=kind, text=text, event_number=number
+            conversation=conversation,
+            kind=kind,
+            text=text,
+            client_key=client_key,
+            event_number=number,
         )
 
 
@@ -210,13 +226,18 @@ def retry(conversation: Conversation, turn_id: int) -> Turn | None:
     return turn
 
 
-def start_anew(conversation: Conversation) -> Message:
+def start_anew(conversation: Conversation, client_key: str = "") -> Message:
     """``/new``: what was said so far is no longer sent to the model; the thread keeps it.
 
-    A live turn is stopped. Messages that no turn took are passed over with the rest.
+    A live turn is stopped. Messages that no turn took are passed over with the rest. The same
+    *client_key* twice is one start: the second time its divider is returned.
     """
+    with contextlib.suppress(Message.DoesNotExist):
+        if client_key:
+            # A live turn that began since must not be stopped by the repetition.
+            return Message.objects.get(conversation=conversation, client_key=client_key)
     stop(conversation)
-    divider = add(conversation, Message.Kind.DIVIDER, "New session started.")
+    divider = add(conversation, Message.Kind.DIVIDER, "New session started.", client_key)
     with transaction.atomic():
         Conversation.objects.filter(pk=conversation.pk).update(context_from=divider.pk)
         newest = conversation.turns.order_by("-pk").first()

@@ -68,9 +68,9 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
     if call is None:
         accept.accept(chat, text, client_key)
     elif call.command.name == "/new":
-        accept.start_anew(chat)
+        accept.start_anew(chat, client_key)
     else:
-        accept.accept_command(chat, call, reply_to(chat, call))
+        accept.accept_command(chat, call, reply_to(chat, call), client_key)
 
 
 @require_POST
