@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from jenny.logs import request_id
@@ -47,7 +48,10 @@ class RequestLog:
         try:
             await self.application(scope, receive, send_with_id)
         finally:
-            log.info(
+            # Health checks come every few seconds, and tell nothing while all is well.
+            is_routine = scope["path"].startswith("/health/") and status == HTTPStatus.OK
+            log.log(
+                logging.DEBUG if is_routine else logging.INFO,
                 "request",
                 extra={
                     "method": scope["method"],
