@@ -236,10 +236,14 @@ class Draft(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["account_id", "conversation"],
-                name="one_draft_a_conversation",
-                nulls_distinct=False,
-            )
+                fields=["account_id", "conversation"], name="one_draft_a_conversation"
+            ),
+            # Null is like no other null, so the draft of a new conversation needs its own.
+            models.UniqueConstraint(
+                fields=["account_id"],
+                condition=Q(conversation=None),
+                name="one_draft_of_a_new_conversation",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -21,6 +21,11 @@ TOOLS: dict[str, Tool] = {
 }
 
 
+def tools_of(kind: str) -> list[Tool]:
+    """The tools in that kind's row, whether this machine can give them or not."""
+    return [TOOLS[name] for name in RUN_KINDS[kind].tools]
+
+
 def toolbox_for(
     kind: str,
     root: Path,

@@ -4,8 +4,10 @@ import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
+from django.db import IntegrityError
 
 from jenny.chat.meter import meter
+from jenny.chat.models import Draft
 from jenny.chat.thread import by_day, day_label
 from tests.support.client import Client, text_of
 from tests.support.stack import PASSWORD
@@ -166,3 +168,11 @@ def test_the_model_of_a_new_chat_can_be_chosen(owner):
     assert 'value="demo" selected' in owner.page(other)
     owner.post(f"/chat/{other}/model", preset="environment")
     assert 'value="environment" selected' in owner.page(other)
+
+
+@pytest.mark.django_db
+def test_there_is_one_draft_a_place():
+    """Two tabs that save the first draft at once leave one, also for a new conversation."""
+    Draft.objects.create(account_id=1, conversation=None, text="one")
+    with pytest.raises(IntegrityError):
+        Draft.objects.create(account_id=1, conversation=None, text="two")

@@ -6,6 +6,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.consumer import Consumer
 
 from jenny.agent.provider import warm
+from jenny.agent.tools import sandbox
 from jenny.chat.tasks.publish import hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import reap
@@ -27,4 +28,10 @@ def _begin(sender: Consumer, **_signal: object) -> None:
     worker that talks to models loads its client, for which the first turn would wait."""
     hand_over(reap)
     if "chat" in sender.app.amqp.queues.consume_from:
-        threading.Thread(target=warm, name="warm", daemon=True).start()
+        threading.Thread(target=_warm, name="warm", daemon=True).start()
+
+
+def _warm() -> None:
+    """Load what the first turn needs: the model's client, and the sandbox."""
+    warm()
+    sandbox.unavailable()

@@ -19,10 +19,9 @@ from jenny.chat.meter import Meter, meter
 from jenny.chat.models import Conversation, Draft, Message, Turn
 from jenny.chat.prompt import build, fixed_cost, zone_of
 from jenny.chat.stream import Position
-from jenny.chat.toolset import toolbox_for
+from jenny.chat.toolset import tools_of
 from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
-from jenny.workspace.errors import WorkspaceError
 
 # Messages of one window; older ones come on scroll.
 WINDOW = 60
@@ -138,12 +137,10 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
 def _prompt_notices(workspace: Workspace, config: workspace_config.Config) -> list[str]:
     """What the person should know of the files that go out with every message: those that
     cannot be read, and those so large that a conversation has no room beside them."""
-    try:
-        toolbox = toolbox_for("personal", workspace.root, run="page")
-    except WorkspaceError as error:
-        return [error.sentence]
-    schemas = toolbox.schemas()
-    prompt = build("personal", workspace.root, tool_names=toolbox.names, schemas=schemas)
+    tools = tools_of("personal")
+    schemas = [tool.schema for tool in tools]
+    names = [tool.name for tool in tools]
+    prompt = build("personal", workspace.root, tool_names=names, schemas=schemas)
     room = meter(
         0,
         window=config.get("agents.defaults.contextWindowTokens"),
