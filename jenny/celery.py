@@ -38,6 +38,7 @@ def broker_url(redis_url: str) -> str:
 # makes the rows of this table and takes away those that have left it (``jenny.schedule``).
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
+    "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
 }
 
 app = Celery("jenny", set_as_current=True)

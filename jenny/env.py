@@ -106,6 +106,11 @@ class DataFolder:
         return self.root / "workspaces"
 
     @property
+    def snapshots(self) -> Path:
+        """One store a workspace, named by the workspace's id and ``.git``."""
+        return self.root / "snapshots"
+
+    @property
     def secret_key(self) -> Path:
         """The key that signs sessions and encrypts API keys; made once."""
         return self.root / "secret_key"

@@ -2,8 +2,10 @@
 
 from django.apps import AppConfig
 
+from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
+from jenny.workspace.versions import observer
 from memory import check, protected
 
 
@@ -16,4 +18,9 @@ class MemoryConfig(AppConfig):
     def ready(self) -> None:
         """From here on every write in every workspace is asked about."""
         register_rule(protected.guard)
+        register_rule(observer.observe, acts=True)
         register_check(check.check)
+        # It needs the models, which are loaded only now.
+        from memory.management import snapshots  # noqa: PLC0415
+
+        register_row_check(snapshots.check)

@@ -169,6 +169,7 @@ WRITES_ELSEWHERE = {
     "jenny/management/database.py": "backups of the database",
     "jenny/accounts/setup_token.py": "the setup token",
     "jenny/accounts/models.py": "the empty folder of a new workspace",
+    "memory/management/commands/snapshot.py": "the file that --output names",
 }
 
 

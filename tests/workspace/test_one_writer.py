@@ -15,6 +15,7 @@ ELSEWHERE = {
     "jenny/accounts/setup_token.py": "the setup token in the data folder",
     "jenny/agent/watch.py": "wakes its thread by a pipe",
     "jenny/management/database.py": "backs the database up before migrating",
+    "memory/management/commands/snapshot.py": "writes the file that its --output names",
     "jenny/supervise.py": "the lock and the logs of a running instance",
     "jenny/valkey.py": "the embedded server's folder and configuration",
 }

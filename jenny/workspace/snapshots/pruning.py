@@ -67,6 +67,27 @@ def prune(store: Store, plan: Plan, *, grace_seconds: float = GRACE_SECONDS) -> 
     return Pruned(tuple(deleted), tuple(kept), freed)
 
 
+def set_aside_broken(store: Store) -> list[str]:
+    """Give packs that cannot be opened at all another name, so that the rest can be used; which.
+
+    Raises:
+        LockTimeout, VersionsOff: as ``Store.write``.
+    """
+    if not store.exists:
+        return []
+    found: list[str] = []
+    with store.write() as repo:
+        for index in sorted(repo.database.pack_folder.glob("pack-*.idx")):
+            try:
+                pack = Pack(index)
+                with contextlib.closing(pack):
+                    pack.bytes_between(0, 1)
+            except (StoreBroken, OSError):
+                index.rename(index.with_suffix(".idx-broken"))
+                found.append(index.name)
+    return found
+
+
 def _collect(repo: Objects, grace_seconds: float) -> None:
     """Remove what no reference leads to. If any of them leads to something damaged, nothing is
     removed: what is missing there may be all that is left of it.

@@ -47,3 +47,9 @@ def plan(
             thinned.append(shot)
     kept = len(ordered) - len(expired) - len(thinned)
     return Plan(keep_for, tuple(thinned), tuple(expired), kept)
+
+
+def is_shorter(keep_for: str, than: str) -> bool:
+    """Whether one horizon deletes more than another."""
+    mine, other = HORIZONS[keep_for], HORIZONS[than]
+    return mine is not None and (other is None or mine < other)

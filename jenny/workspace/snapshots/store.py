@@ -75,7 +75,7 @@ class Store:
         """
         if not lock.holds(self._lock_file) and locks.holds_any():
             raise LockOrderError("A store of snapshots is locked before its workspace, not after.")
-        Repository.create(self.path).close()
+        self._make()
         with Objects(self.path) as repo:
             try:
                 self.own.mkdir(mode=0o700, exist_ok=True)
@@ -86,6 +86,14 @@ class Store:
                 ) from error
             with held:
                 yield repo
+
+    def _make(self) -> None:
+        """Make the store where nothing is, for nobody else to look into."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise VersionsOff(f"{self.path.parent} cannot be made: {reason_of(error)}.") from error
+        Repository.create(self.path).close()
 
     @property
     def _lock_file(self) -> Path:

@@ -4,9 +4,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
+from jenny.accounts.checks import row_findings
 from jenny.accounts.management.answering import AnsweringCommand
 from jenny.accounts.models import Workspace
 from jenny.workspace.check import Finding, check_workspace
@@ -37,9 +37,10 @@ class Command(AnsweringCommand):
 
     def answer(self, **options: Any) -> dict[str, Any]:
         """Look through them."""
+        repair = options["repair"]
         results = {
-            slug: check_workspace(settings.JENNY_DATA.workspaces / slug, repair=options["repair"])
-            for slug in _slugs(options["workspace"])
+            row.slug: check_workspace(row.root, repair=repair) + row_findings(row, repair=repair)
+            for row in _workspaces(options["workspace"])
         }
         self.is_fine = not any(found.is_open for rows in results.values() for found in rows)
         return {
@@ -57,18 +58,19 @@ class Command(AnsweringCommand):
         }
 
 
-def _slugs(wanted: str | None) -> list[str]:
+def _workspaces(wanted: str | None) -> list[Workspace]:
     """The workspaces to look through.
 
     :raises CommandError: there is none of that name.
     """
-    slugs = list(Workspace.objects.order_by("slug").values_list("slug", flat=True))
+    rows = list(Workspace.objects.select_related("owner").order_by("slug"))
     if not wanted:
-        return slugs
-    if wanted not in slugs:
+        return rows
+    found = [row for row in rows if row.slug == wanted]
+    if not found:
         message = f"There is no workspace {wanted}."
         raise CommandError(message)
-    return [wanted]
+    return found
 
 
 def _told(slug: str, findings: list[Finding]) -> str:
