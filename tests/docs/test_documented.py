@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -156,6 +157,19 @@ def test_commands_of_the_documents_exist():
             service = next(word for word in words[3:] if not word.startswith("-"))
             assert service in compose["services"], (document, words)
     assert seen > 3
+
+
+def test_every_dependency_says_why():
+    """Each package that the project names has its reason in docs/decisions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    named = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    told = " ".join(path.read_text() for path in (ROOT / "docs" / "decisions").glob("*.md"))
+    missing = [
+        name
+        for line in named
+        if (name := re.split(r"[\[<>=;! ]", line)[0]) and f"`{name}`" not in told
+    ]
+    assert missing == []
 
 
 def documents() -> list[Path]:
