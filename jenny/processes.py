@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import resource
 import signal
 import sys
 import threading
@@ -21,6 +22,8 @@ log = logging.getLogger("jenny.part")
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
 PARENT_CHECK_SECONDS = 1.0
+# Enough for every page of many people: each open event stream is two files.
+OPEN_FILES = 65_536
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -43,6 +46,17 @@ class Part:
     probe: Callable[[], bool] | None = None
     # Called in the supervisor when the part ended before it was ready; a sentence, or nothing.
     repair: Callable[[], str] | None = None
+
+
+def allow_open_files() -> None:
+    """Let this process and its parts open as many files as the system allows; what a shell
+    allows by itself (1,024, on macOS 256) is soon used up by open pages."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        # Some systems allow less than they say.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def fork(part: Part, is_ready: Callable[[], None], forget: Callable[[], None]) -> int:

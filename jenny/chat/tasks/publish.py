@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 # After Redis failed, how long events are only stored before it is tried again.
 SECONDS_AFTER_FAULT = 1.0
+# One for each turn or request that sends at this moment; the library's own limit is a hundred.
+MOST_CONNECTIONS = 2_000
 
 
 @functools.cache
@@ -40,6 +42,7 @@ def redis_client() -> redis.Redis:
         socket_connect_timeout=1,
         health_check_interval=30,
         retry=Retry(NoBackoff(), 1),
+        max_connections=MOST_CONNECTIONS,
     )
 
 

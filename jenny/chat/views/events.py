@@ -24,13 +24,18 @@ from jenny.chat.tasks.publish import position_of
 HEARTBEAT_SECONDS = 10
 # What the browser waits before it opens a lost stream again.
 REOPEN_MS = 1000
+# Each open stream waits on a connection of its own; the library's own limit is a hundred.
+MOST_CONNECTIONS = 20_000
 
 
 @functools.cache
 def _client() -> redis.asyncio.Redis:
     """This process's client for reading; a waiting read must not run into a time limit."""
     return redis.asyncio.Redis.from_url(
-        settings.REDIS_URL, socket_timeout=HEARTBEAT_SECONDS + 20, socket_connect_timeout=2
+        settings.REDIS_URL,
+        socket_timeout=HEARTBEAT_SECONDS + 20,
+        socket_connect_timeout=2,
+        max_connections=MOST_CONNECTIONS,
     )
 
 

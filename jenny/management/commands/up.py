@@ -16,7 +16,7 @@ from jenny.accounts import setup_token
 from jenny.management import parts
 from jenny.management.database import let_go, migrate, wait_until_migrated
 from jenny.management.schedule import sync_schedule
-from jenny.processes import Part
+from jenny.processes import Part, allow_open_files
 from jenny.supervise import CannotStart, Supervisor, listen, only_one
 
 SERVICES = ("web", "worker", "beat")
@@ -52,6 +52,7 @@ class Command(BaseCommand):
         if only and not env.secret("REDIS_URL"):
             message = f"--only {only} needs REDIS_URL: the services share one Redis."
             raise CannotStart(message)
+        allow_open_files()
         with contextlib.ExitStack() as stack:
             lock = stack.enter_context(
                 only_one(settings.JENNY_DATA.running_lock, shared=bool(only))
