@@ -16,6 +16,8 @@ from jenny.workspace.git.objects import Commit, Kind, TreeEntry
 
 MAIN = "refs/heads/main"
 
+_TEMP = ".jenny-store-"
+
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -238,7 +240,9 @@ def _require_folder(path: Path, git_dir: Path) -> None:
 def _make(git_dir: Path, worktree: str) -> None:
     """Make an empty repository, whole or not at all."""
     git_dir.parent.mkdir(parents=True, exist_ok=True)
-    temp = git_dir.with_name(f".jenny-{secrets.token_hex(8)}.tmp")
+    for left in git_dir.parent.glob(f"{_TEMP}*.tmp"):  # by who was killed while making one
+        shutil.rmtree(left, ignore_errors=True)
+    temp = git_dir.with_name(f"{_TEMP}{secrets.token_hex(8)}.tmp")
     line = f"\tworktree = {worktree}\n" if worktree else ""
     config = _CONFIG.format(bare="false" if worktree else "true", worktree=line)
     try:
