@@ -39,7 +39,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. *ours* and *peer* are in *unit*; *peer* is absent where none has it."""
+    """One line of the table. *ours* and *peer* are in *unit*; some work no peer does."""
 
     work: str
     unit: str
@@ -50,7 +50,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """ "met", "missed" or nothing."""
+        """Whether the bar was met, in a word."""
         met = self.bar.met(self.ours, self.peer)
         return "" if met is None else "met" if met else "missed"
 
@@ -94,7 +94,9 @@ def report(rows: Sequence[Row], versions: Mapping[str, str]) -> Path:
     ]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        )
     print("\n" + ", ".join(f"{name} {version}" for name, version in versions.items()))
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{time.strftime('%Y%m%d-%H%M%S')}.json"

@@ -5,6 +5,7 @@ import http.client
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,6 +16,8 @@ from tests.support.waiting import wait_until
 
 # The product's own default; the tests' instances have fewer.
 THREADS = "64"
+# The server closes a connection that was silent for five seconds.
+KEPT_SECONDS = 3.0
 
 
 @contextlib.contextmanager
@@ -52,11 +55,13 @@ class Visitor:
         self.cookie = "; ".join(f"{key}={value}" for key, value in self.client.http.cookies.items())
         self.port = stack.port
         self._connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=60)
+        self._used_at = 0.0
 
     def connect(self) -> None:
         """Make the connection anew: the server closes one that was silent for some seconds."""
         self._connection.close()
         self._connection.connect()
+        self._used_at = time.monotonic()
 
     def get(self, path: str) -> bytes:
         """GET a page."""
@@ -83,9 +88,12 @@ class Visitor:
         wait_until(idle, 60, "the turn to end")
 
     def _ask(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> bytes:
+        if time.monotonic() - self._used_at > KEPT_SECONDS:
+            self.connect()
         self._connection.request(method, path, body, {"Cookie": self.cookie, **headers})
         answer = self._connection.getresponse()
         text = answer.read()
+        self._used_at = time.monotonic()
         if answer.status >= http.client.BAD_REQUEST:
             message = f"{method} {path}: {answer.status} {text[:300]!r}"
             raise RuntimeError(message)

@@ -43,19 +43,22 @@ print("chat", chat.pk)
 
 def rows() -> list[Row]:
     """All rows of this module. No peer has such a page."""
-    with scratch_folder() as scratch, Model() as model:
-        with running(scratch / "data", model.server.url) as stack:
-            chat = _filled(stack)
-            visitor = Visitor(stack)
-            sizes = [len(visitor.get(f"/chat/{chat}/")) for _ in range(3)]
+    with (
+        scratch_folder() as scratch,
+        Model() as model,
+        running(scratch / "data", model.server.url) as stack,
+    ):
+        chat = _filled(stack)
+        visitor = Visitor(stack)
+        sizes = [len(visitor.get(f"/chat/{chat}/")) for _ in range(3)]
 
-            def once() -> float:
-                visitor.connect()
-                started = time.perf_counter()
-                visitor.get(f"/chat/{chat}/")
-                return (time.perf_counter() - started) * 1000
+        def once() -> float:
+            visitor.connect()
+            started = time.perf_counter()
+            visitor.get(f"/chat/{chat}/")
+            return (time.perf_counter() - started) * 1000
 
-            times = take_turns(RUNS, ours=once)
+        times = take_turns(RUNS, ours=once)
     return [
         Row(
             f"page of a {MESSAGES:,}-message conversation",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 PACKAGE = "nanobot-ai"
 VERSION = "0.3.5"
@@ -65,7 +65,7 @@ class Peer:
             text=True,
         )
 
-    def __enter__(self) -> "Peer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,6 +8,7 @@ are nanoseconds of the system's monotonic clock, which processes of one machine 
 import re
 import time
 from dataclasses import dataclass
+from typing import Self
 
 from tests.model_answer import Answer
 from tests.model_server import Act, ModelServer, Pause, Request
@@ -37,10 +38,10 @@ class Model:
         self.server = ModelServer()
         self.asked: list[float] = []
         self.server.always(self._is_title, "A title")
-        self.server.always(self._is_long, *long_answer(60, 0.05))
+        self.server.always(self._is_long, *long_answer(50, 0.1))
         self.server.always(self._is_message, Stamp("first"), Stamp("later"))
 
-    def __enter__(self) -> "Model":
+    def __enter__(self) -> Self:
         self.server.__enter__()
         return self
 

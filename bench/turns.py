@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from bench import peers
@@ -17,29 +18,34 @@ RUNS = 25
 WARM_UP = 3
 CHATS = 50
 ROUNDS = 5
-# An answer at length takes three seconds; the rest is for starting fifty of them.
-ROUND_SECONDS = 6.0
+# An answer at length takes five seconds; the rest is for starting fifty of them.
+ROUND_SECONDS = 8.0
+SPREAD_SECONDS = 2.5
 
 
 def rows() -> list[Row]:
     """All rows of this module; one instance and one process of the peer serve them."""
-    with scratch_folder() as scratch, Model() as model:
-        with running(scratch / "data", model.server.url) as stack, peers.Peer(scratch) as peer:
-            found = []
-            for skills in (5, 100):
-                name = f"with{skills}"
-                stack.manage("create_account", "--username", name, said=f"{PASSWORD}\n")
-                root = next((scratch / "data" / "workspaces").glob(f"*{name}*"))
-                peer_root = scratch / f"peer-{skills}"
-                peer_root.mkdir()
-                for folder in (root, peer_root):
-                    make_workspace(folder, skills, 0)
-                config = scratch / f"peer-{skills}.json"
-                config.write_text(json.dumps(peers.configuration(peer_root, model.server.url)))
-                peer.ask("open", name=name, config=str(config))
-                found.append(_until_asked(model, Visitor(stack, name), peer, name, skills))
-            visitor = Visitor(stack, "with5")
-            return [*found, *_until_seen(visitor, peer), *_fifty(visitor, peer)]
+    with (
+        scratch_folder() as scratch,
+        Model() as model,
+        running(scratch / "data", model.server.url) as stack,
+        peers.Peer(scratch) as peer,
+    ):
+        found = []
+        for skills in (5, 100):
+            name = f"with{skills}"
+            stack.manage("create_account", "--username", name, said=f"{PASSWORD}\n")
+            root = next((scratch / "data" / "workspaces").glob(f"*{name}*"))
+            peer_root = scratch / f"peer-{skills}"
+            peer_root.mkdir()
+            for folder in (root, peer_root):
+                make_workspace(folder, skills, 0)
+            config = scratch / f"peer-{skills}.json"
+            config.write_text(json.dumps(peers.configuration(peer_root, model.server.url)))
+            peer.ask("open", name=name, config=str(config))
+            found.append(_until_asked(model, Visitor(stack, name), peer, name, skills))
+        visitor = Visitor(stack, "with5")
+        return [*found, *_until_seen(visitor, peer), *_fifty(visitor, peer)]
 
 
 def _until_asked(model: Model, visitor: Visitor, peer: peers.Peer, name: str, skills: int) -> Row:
@@ -62,7 +68,7 @@ def _until_asked(model: Model, visitor: Visitor, peer: peers.Peer, name: str, sk
 
     take_turns(WARM_UP, ours=ours, theirs=theirs)
     times = take_turns(RUNS, ours=ours, theirs=theirs)
-    limit = 15.0 if skills == 5 else None  # noqa: PLR2004
+    limit = 15.0 if skills == 5 else None
     return Row(
         f"message sent → request at the model, {skills} skills",
         "ms",
@@ -100,34 +106,49 @@ def _until_seen(visitor: Visitor, peer: peers.Peer) -> list[Row]:
 
 
 def _fifty(visitor: Visitor, peer: peers.Peer) -> list[Row]:
-    """The same, with fifty chats at once that each say a word every 50 ms."""
+    """The same with fifty chats that all stream at once, a word each 100 ms."""
     visitor.connect()
     chats = [visitor.client.begin(f"Hello {number}") for number in range(CHATS)]
     for chat in chats:
         visitor.wait_idle(chat)
+    sessions = [f"bench:{number}" for number in range(CHATS)]
+    found = []
+    for spread, words in ((SPREAD_SECONDS, "turns begun over 2.5 s"), (0.0, "begun in a burst")):
 
-    def send_all() -> None:
-        visitor.connect()
-        for chat in chats:
-            visitor.send(chat, "sent 0. Speak at length.")
+        def send_all(pause: float = spread / CHATS) -> None:
+            visitor.connect()
+            for chat in chats:
+                visitor.send(chat, "sent 0. Speak at length.")
+                time.sleep(pause)
 
-    first: list[float] = []
-    later: list[float] = []
-    for _ in range(ROUNDS):
-        heard = _heard(visitor, chats, ROUND_SECONDS, send_all)
-        first += heard["first"]
-        later += heard["later"]
-        for chat in chats:
-            visitor.wait_idle(chat)
-    work = f"model's first chunk → browser, {CHATS} chats at once"
-    note = f"{len(first)} chunks, {len(later)} later ones: median {median(later)} ms"
-    return [
-        Row(f"{work}, median", "ms", median(first), None, Bar(limit=5), note),
-        Row(f"{work}, p99", "ms", percentile(first, 0.99), None, Bar(limit=20)),
-    ]
+        first: list[float] = []
+        later: list[float] = []
+        theirs: list[float] = []
+        for _ in range(ROUNDS):
+            heard = _heard(visitor, chats, spread + ROUND_SECONDS, send_all)
+            first += heard["first"]
+            later += heard["later"]
+            for chat in chats:
+                visitor.wait_idle(chat)
+            if not spread:
+                answer = peer.ask("send_all", name="with5", sessions=sessions, more="at length")
+                theirs += _latencies(answer)["first"]
+        work = f"model's first chunk → browser, {CHATS} chats at once"
+        note = (
+            f"{words}; {len(first)} first chunks, median of {len(later)} later {median(later)} ms"
+        )
+        for name, share, limit in (("median", 0.5, 5), ("p99", 0.99, 20)):
+            peer_value = percentile(theirs, share) if theirs else None
+            row = Row(
+                f"{work}, {name}", "ms", percentile(first, share), peer_value, Bar(limit), note
+            )
+            found.append(row)
+    return found
 
 
-def _heard(visitor: Visitor, chats: list[str], seconds: float, act) -> dict[str, list[float]]:
+def _heard(
+    visitor: Visitor, chats: list[str], seconds: float, act: Callable[[], object]
+) -> dict[str, list[float]]:
     """What listeners to *chats* heard of what *act* began, in milliseconds."""
     words = [str(visitor.port), visitor.cookie, str(seconds), *chats]
     with subprocess.Popen(
