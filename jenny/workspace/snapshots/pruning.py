@@ -21,7 +21,6 @@ from jenny.workspace.errors import (
 from jenny.workspace.git.objects import decode_commit, decode_tree
 from jenny.workspace.git.packing import PackWriter, sync_folder
 from jenny.workspace.git.packs import KINDS, Pack
-from jenny.workspace.snapshots import shelf
 from jenny.workspace.snapshots.objects import Objects, folder_size
 from jenny.workspace.snapshots.store import REFS, Store
 from jenny.workspace.snapshots.values import Plan, Pruned
@@ -56,7 +55,7 @@ def prune(store: Store, plan: Plan, *, grace_seconds: float = GRACE_SECONDS) -> 
                         repo.delete_ref(f"{REFS}/{shot.id}", expect=found)
                         deleted.append(shot.id)
             _collect(repo, grace_seconds)
-            shelf.sweep(store)
+            store.sweep()
             freed = max(before - _size(store), 0)
     except OSError as error:
         message = f"Snapshots could not be deleted: {reason_of(error)}. The others are whole."

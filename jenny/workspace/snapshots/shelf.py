@@ -59,13 +59,6 @@ def put(store: Store, shot: Snapshot) -> None:
     _append(store, [shot])
 
 
-def sweep(store: Store) -> None:
-    """Remove temporary files of ours that a dead process left; the store's lock is held."""
-    with contextlib.suppress(OSError):
-        for path in store.own.glob(".*.tmp"):
-            path.unlink(missing_ok=True)
-
-
 def _joined(repo: Objects, shot: Snapshot, before: Snapshot | None) -> Snapshot:
     """The snapshot with its changes counted from the one that now stands before it."""
     name = before.id if before is not None else None

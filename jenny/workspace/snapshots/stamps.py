@@ -29,7 +29,7 @@ class Stamps:
         self._rows: dict[str, tuple[Stamp, str]] = {}
         self._new: dict[str, tuple[Stamp, str]] = {}
         self.tree = ""
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
             kept = json.loads(path.read_bytes())
             if kept["form"] == _FORM:
                 self._rows = {

@@ -23,6 +23,7 @@ from jenny.workspace.errors import (
     VersionsOff,
     reason_of,
 )
+from jenny.workspace.git import refs
 from jenny.workspace.git.objects import TreeEntry
 from jenny.workspace.git.store import Repository
 from jenny.workspace.snapshots import lock
@@ -34,6 +35,8 @@ PINS = "refs/pins"
 OWN = "jenny"
 LOCK_SECONDS = 60.0
 
+# As ``git.refs`` calls what it writes before it takes a reference's lock.
+_REF_TEMP = "jenny-ref-"
 _ID = re.compile(r"(\d{1,9})-([0-9a-f]{8})")
 _PIN = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
@@ -89,11 +92,26 @@ class Store:
 
     def _make(self) -> None:
         """Make the store where nothing is, for nobody else to look into."""
+        if self.exists:
+            return
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Whoever makes a store removes what others left of theirs, so one makes it at a time.
+            with lock.hold(self.path.with_name(".lock"), timeout=LOCK_SECONDS):
+                Repository.create(self.path).close()
         except OSError as error:
-            raise VersionsOff(f"{self.path.parent} cannot be made: {reason_of(error)}.") from error
-        Repository.create(self.path).close()
+            raise VersionsOff(f"{self.path} cannot be made: {reason_of(error)}.") from error
+
+    def sweep(self) -> None:
+        """Remove what processes that died left behind; called under the lock."""
+        with contextlib.suppress(OSError):
+            for path in self.own.glob(".*.tmp"):
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, VersionsOff):
+            for path in (self.path / "refs").rglob("*.lock"):
+                refs.clear_stale(self.path, path)
+            for path in self.path.glob(f"{_REF_TEMP}*"):
+                path.unlink(missing_ok=True)
 
     @property
     def _lock_file(self) -> Path:

@@ -132,7 +132,7 @@ def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
     stamps.save(built.files)
     if shot is not before.shot:
         shelf.put(store, shot)
-        shelf.sweep(store)
+        store.sweep()
         repo.tidy()
     return Outcome(shot, shot is not before.shot, first.fingerprint, skipped)
 

@@ -1,0 +1,113 @@
+"""A process killed at any moment leaves a snapshot whole or not there, and the store sound."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from jenny.workspace.snapshots import shelf, verifying
+from jenny.workspace.snapshots.store import Store
+from jenny.workspace.snapshots.taking import create
+from tests.workspace.snapshots import act
+from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk
+
+PROJECT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def killed(folder: Path, name: str) -> list[Path]:
+    """What was left each time the act was killed, at each of its steps in turn."""
+    out = subprocess.run(
+        [sys.executable, "-m", "tests.workspace.snapshots.act", folder, name],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert out.returncode == 0, out.stderr
+    left = [json.loads(line) for line in out.stdout.splitlines()]
+    assert left[-1]["through"]
+    return [Path(row["state"]) for row in left]
+
+
+def sound(store: Store) -> list[int]:
+    """The numbers of the snapshots, each of which is whole, by our own look and by git's."""
+    if not store.exists:
+        return []
+    shots = shelf.snapshots(store)
+    with store.open() as repo:
+        assert [verifying.verify(repo, shot) for shot in shots] == [[]] * len(shots)
+    assert len(shots) == len(store.ids())
+    fsck(store)
+    return [shot.number for shot in shots]
+
+
+def leftovers(store: Store) -> list[str]:
+    """Files in the store that belong to nothing."""
+    found = [path for path in store.path.rglob("*") if path.is_file()]
+    return [
+        path.name
+        for path in found
+        if path.name.startswith(("tmp_", "jenny-ref-", ".")) or path.suffix == ".lock"
+    ]
+
+
+def after(state: Path) -> None:
+    """The next snapshot works and is right, and what the dead process left is swept away."""
+    store = act.store_in(state)
+    for path in state.rglob("*"):
+        if path.is_file() and "objects" in path.parts:
+            os.utime(path, (time.time() - 7200,) * 2)  # the leftovers have grown old
+    (state / "workspace" / "after.md").write_text("after")
+    now = START + timedelta(days=50)
+    outcome = create(store, state / "workspace", "manual", now=now)
+    assert outcome.is_new
+    assert contents(store, outcome.snapshot) == on_disk(state / "workspace")
+    sound(store)
+    assert leftovers(store) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "before"), [("first", []), ("following", [1]), ("eighth", list(range(7, 0, -1)))]
+)
+def test_a_snapshot_is_there_or_not(in_memory, name, before):
+    """Killed at each fsync, rename, link and removal of a snapshot: all of it or nothing."""
+    states = killed(in_memory, name)
+    found = [sound(act.store_in(state)) for state in states]
+    whole = [len(before) + 1, *before]
+    assert all(numbers in (before, whole) for numbers in found)
+    assert found[0] == before
+    assert found[-1] == whole
+    # There are kills on both sides of the moment from which it is there.
+    turned = [numbers == whole for numbers in found]
+    assert turned == sorted(turned)
+    assert turned.index(True) >= 5
+    for state in states:
+        after(state)
+
+
+def test_pruning_may_be_killed(in_memory):
+    """Killed at each of its steps, pruning leaves what remains whole, and can be done again."""
+    states = killed(in_memory, "prune")
+    every, kept = list(range(act.MANY, 0, -1)), list(range(act.MANY, act.MANY - 20, -1))
+    assert len(states) > 15
+    for state in states:
+        found = sound(act.store_in(state))
+        assert set(kept) <= set(found) <= set(every)
+        act.prune(state)
+        assert sound(act.store_in(state)) == kept
+        after(state)
