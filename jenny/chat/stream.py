@@ -150,9 +150,10 @@ class Reader:
         self._key = key(conversation)
         self.position = after
 
-    async def is_there(self) -> bool:
-        """Whether the stream exists."""
-        return bool(await self._client.exists(self._key))
+    async def end(self) -> Position:
+        """Where the stream's newest entry stands; ``START`` when there is no stream."""
+        rows: Any = await self._client.xrevrange(self._key, count=1)
+        return _entry(rows[0]).position if rows else START
 
     async def mark(self) -> None:
         """Begin a stream that is gone at this reader's position, of which the caller knows

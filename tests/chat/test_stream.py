@@ -22,7 +22,7 @@ def read(url: str, after: Position, *, mark: bool = False) -> list[Position]:
         client = redis.asyncio.Redis.from_url(url)
         try:
             reader = Reader(client, CHAT, after)
-            if mark and not await reader.is_there():
+            if mark and await reader.end() == START:
                 await reader.mark()
             return [entry.position for entry in await reader.next(1)]
         finally:

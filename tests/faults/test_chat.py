@@ -6,6 +6,7 @@ import signal
 import threading
 
 import pytest
+import redis
 
 from tests.model_server import Call, Gate, ModelServer, Say, Silence
 from tests.support.chat import asked
@@ -134,6 +135,31 @@ def test_a_message_sent_while_valkey_is_away_is_answered_later(stack, person, mo
     wait_until(lambda: stack.pids().get("valkey") not in (None, pid), 30, "a new Valkey")
     wait_until(lambda: "Here I am." in person.thread(chat), 60, "the answer")
     assert len(asked(model_server, words)) == 1
+
+
+def test_what_was_stored_while_redis_refused_reaches_every_page(stack, person, model_server, words):
+    """The events of what was stored meanwhile are lost for good: a page that was open all the
+    time, and one that comes back with its position, are both told to render anew."""
+    script(model_server, words, "Yes.")
+    chat = person.begin(words)
+    person.answer(chat)
+    # The title comes behind the answer, and is the last event of the exchange.
+    wait_until(lambda: "A title" in person.page(chat), what="the title")
+    position = person.position(chat)
+    with redis.Redis(unix_socket_path=str(stack.data.redis_socket)) as valkey:
+        with person.events(chat, after=position) as stream:
+            wait_until(lambda: valkey.client_list(_type="normal"), what="the page's reader")
+            valkey.config_set("maxmemory", 1)
+            assert person.send(chat, "/help").status_code == 200
+            valkey.config_set("maxmemory", 0)
+            stream.wait_for(lambda event: event["kind"] == "reset", "the open page")
+    with person.events(chat, after=position) as stream:
+        stream.wait_for(lambda event: event["kind"] == "reset", "the page that comes back")
+    assert "List the commands." in person.thread(chat)
+    with person.events(chat, after=person.position(chat)) as stream:
+        person.send(chat, "/history")
+        first = stream.wait_for(lambda _event: True)
+    assert first["kind"] == "item"
 
 
 def test_shutting_down_in_the_middle_keeps_the_text(start_stack, model_server, words):

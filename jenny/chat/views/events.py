@@ -62,10 +62,9 @@ async def _feed(
     yield f"retry: {REOPEN_MS}\n\n".encode()
     reader = Reader(_client(), str(conversation.pk), after)
     try:
-        if not await reader.is_there():
-            if await sync_to_async(_asked)(position_of, conversation) > after:
-                yield _message(RESET, after)
-                return
+        if await _is_untold(reader, conversation):
+            raise Gap
+        if await reader.end() == START:
             await reader.mark()
         checked = time.monotonic()
         while True:
@@ -81,11 +80,24 @@ async def _feed(
                     login = expired(f"/login/?next=/chat/{conversation.pk}/")
                     yield _message(login, reader.position)
                     return
+                if not entries and await _is_untold(reader, conversation):
+                    raise Gap
                 yield f"data: {encode(ALIVE)}\n\n".encode()
-    except Gap:
+    except (Gap, Conversation.DoesNotExist):
+        # The page that looks again finds what it missed, or that the conversation is gone.
         yield _message(RESET, reader.position)
     except redis.RedisError:
         yield b": the stream is away\n\n"
+
+
+async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
+    """Whether the database has something that no reader will hear of: it was stored while
+    Redis was away, or the stream is gone. Or the reader's position was never given: it is of
+    a database that was put back since."""
+    stored = await sync_to_async(_asked)(position_of, conversation)
+    if reader.position.number > conversation.event_number:
+        return True
+    return stored > reader.position and stored > await reader.end()
 
 
 def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
