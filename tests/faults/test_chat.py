@@ -146,13 +146,15 @@ def test_what_was_stored_while_redis_refused_reaches_every_page(stack, person, m
     # The title comes behind the answer, and is the last event of the exchange.
     wait_until(lambda: "A title" in person.page(chat), what="the title")
     position = person.position(chat)
-    with redis.Redis(unix_socket_path=str(stack.data.redis_socket)) as valkey:
-        with person.events(chat, after=position) as stream:
-            wait_until(lambda: valkey.client_list(_type="normal"), what="the page's reader")
-            valkey.config_set("maxmemory", 1)
-            assert person.send(chat, "/help").status_code == 200
-            valkey.config_set("maxmemory", 0)
-            stream.wait_for(lambda event: event["kind"] == "reset", "the open page")
+    with (
+        redis.Redis(unix_socket_path=str(stack.data.redis_socket)) as valkey,
+        person.events(chat, after=position) as stream,
+    ):
+        wait_until(lambda: valkey.client_list(_type="normal"), what="the page's reader")
+        valkey.config_set("maxmemory", 1)
+        assert person.send(chat, "/help").status_code == 200
+        valkey.config_set("maxmemory", 0)
+        stream.wait_for(lambda event: event["kind"] == "reset", "the open page")
     with person.events(chat, after=position) as stream:
         stream.wait_for(lambda event: event["kind"] == "reset", "the page that comes back")
     assert "List the commands." in person.thread(chat)

@@ -63,7 +63,8 @@ async def _feed(
     reader = Reader(_client(), str(conversation.pk), after)
     try:
         if await _is_untold(reader, conversation):
-            raise Gap
+            yield _message(RESET, after)
+            return
         if await reader.end() == START:
             await reader.mark()
         checked = time.monotonic()
@@ -81,7 +82,8 @@ async def _feed(
                     yield _message(login, reader.position)
                     return
                 if not entries and await _is_untold(reader, conversation):
-                    raise Gap
+                    yield _message(RESET, reader.position)
+                    return
                 yield f"data: {encode(ALIVE)}\n\n".encode()
     except (Gap, Conversation.DoesNotExist):
         # The page that looks again finds what it missed, or that the conversation is gone.
