@@ -14,3 +14,6 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except EnvironmentProblem as problem:
         sys.exit(str(problem))
+    except KeyboardInterrupt:
+        # Ctrl-C, in a command that had nothing to finish: as a shell counts it.
+        sys.exit(130)

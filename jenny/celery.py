@@ -50,6 +50,8 @@ app.conf.update(
     broker_transport_options={
         "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
         "socket_connect_timeout": 2,
+        # A server that hangs is left after this; waiting for work takes one second a call.
+        "socket_timeout": 4,
         "socket_keepalive": True,
         "max_retries": 1,
         "interval_start": 0,

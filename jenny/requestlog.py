@@ -1,5 +1,6 @@
 """One log line a request, around the ASGI application."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,6 +17,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("jenny.request")
 
+EVENT_STREAM = b"text/event-stream"
+
 
 class RequestLog:
     """Gives each request an id, sends it back as ``X-Request-ID`` and logs the outcome.
@@ -27,6 +30,13 @@ class RequestLog:
     def __init__(self, application: Application) -> None:
         """Wrap *application*."""
         self.application = application
+        self._streams: set[asyncio.Event] = set()
+
+    def end_streams(self) -> None:
+        """End the event streams that are open: the server is about to end. They would keep it
+        waiting, and browsers come back by themselves."""
+        for ending in self._streams:
+            ending.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -36,6 +46,7 @@ class RequestLog:
         identity = request_id.new()
         started = time.perf_counter()
         status = 0
+        ending = asyncio.Event()
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
@@ -43,20 +54,45 @@ class RequestLog:
                 status = message["status"]
                 headers = [*message.get("headers", ()), (b"x-request-id", identity.encode())]
                 message = {**message, "headers": headers}
+                if any(value.startswith(EVENT_STREAM) for _, value in headers):
+                    self._streams.add(ending)
             await send(message)
 
         try:
-            await self.application(scope, receive, send_with_id)
+            await self.application(scope, _until(ending, receive), send_with_id)
+            if ending.is_set():
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
-            # Health checks come every few seconds, and tell nothing while all is well.
-            is_routine = scope["path"].startswith("/health/") and status == HTTPStatus.OK
-            log.log(
-                logging.DEBUG if is_routine else logging.INFO,
-                "request",
-                extra={
-                    "method": scope["method"],
-                    "path": scope["path"],
-                    "status": status,
-                    "ms": round((time.perf_counter() - started) * 1000, 1),
-                },
-            )
+            self._streams.discard(ending)
+            _tell(scope, status, time.perf_counter() - started)
+
+
+def _until(ending: asyncio.Event, receive: Receive) -> Receive:
+    """*receive*, which says that the client has gone as soon as *ending* is set."""
+
+    async def receive_or_end() -> Message:
+        messages = asyncio.ensure_future(receive())
+        end = asyncio.ensure_future(ending.wait())
+        try:
+            await asyncio.wait({messages, end}, return_when=asyncio.FIRST_COMPLETED)
+            return messages.result() if messages.done() else {"type": "http.disconnect"}
+        finally:
+            messages.cancel()
+            end.cancel()
+
+    return receive_or_end
+
+
+def _tell(scope: Scope, status: int, seconds: float) -> None:
+    # Health checks come every few seconds, and tell nothing while all is well.
+    is_routine = scope["path"].startswith("/health/") and status == HTTPStatus.OK
+    log.log(
+        logging.DEBUG if is_routine else logging.INFO,
+        "request",
+        extra={
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+            "ms": round(seconds * 1000, 1),
+        },
+    )

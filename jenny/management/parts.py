@@ -103,9 +103,13 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        application.end_streams()
+        await super().shutdown(sockets)
+
 
 def web_part(listener: socket.socket) -> Part:
-    """The web server. Open event streams would keep it from ending: they get two seconds."""
+    """The web server. Requests that it serves when it is told to end get two seconds."""
 
     def run(ready: Ready) -> None:
         _be_quiet()

@@ -99,8 +99,10 @@ class Command(BaseCommand):
     def say(self, sentence: str, **fields: str) -> None:
         """Print one sentence at once."""
         text = json.dumps({"message": sentence, **fields}) if self.is_json else sentence
-        self.stdout.write(text)
-        self.stdout.flush()
+        # Whoever read what is printed may be gone; that ends nothing.
+        with contextlib.suppress(OSError):
+            self.stdout.write(text)
+            self.stdout.flush()
 
     def _warn_of_open_door(self) -> None:
         host = settings.JENNY_HOST
