@@ -1,8 +1,10 @@
 """Which conversation a request may see: the first line of every view here."""
 
+import functools
+from collections.abc import Callable
 from uuid import UUID
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 
 from jenny.accounts import access
 from jenny.chat.models import Conversation
@@ -20,3 +22,16 @@ def conversation(request: HttpRequest, conversation_id: UUID) -> Conversation:
         )
     except Conversation.DoesNotExist as error:
         raise Http404 from error
+
+
+def deleted_is_not_found[**P](view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
+    """Let *view* answer 404 when another tab deleted the conversation under its hands."""
+
+    @functools.wraps(view)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        try:
+            return view(*args, **kwargs)
+        except Conversation.DoesNotExist as error:
+            raise Http404 from error
+
+    return answer

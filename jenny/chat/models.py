@@ -52,6 +52,20 @@ class Conversation(models.Model):
         self.refresh_from_db(fields=["event_number"])
         return self.event_number
 
+    def locked(self) -> Self:
+        """The row as it is now, held until the transaction ends: whoever adds to a
+        conversation, starts or ends its turns, or deletes it, does so one after another.
+
+        :raises Conversation.DoesNotExist: it was deleted.
+        """
+        return type(self).objects.select_for_update().get(pk=self.pk)
+
+    def waiting(self) -> "models.QuerySet[Message]":
+        """The user's messages that no turn has taken yet, oldest first."""
+        return Message.objects.filter(
+            conversation=self, pk__gte=self.context_from, kind=Message.Kind.USER, turn=None
+        ).order_by("pk")
+
 
 class Turn(models.Model):
     """One run of the model for the messages that wait; claimed by at most one worker, ever."""
@@ -131,6 +145,25 @@ class Turn(models.Model):
             if won
             else None
         )
+
+    def follow(self) -> Self | None:
+        """Inside the transaction that ended this turn, holding its conversation: a queued turn
+        for messages that still wait, ``None`` when there are none.
+
+        A turn that ended before it took any takes them now, so that none is left without a
+        turn whose end says what became of it. One that ``/new`` came after is not retried:
+        the model would be told of nothing.
+        """
+        conversation = self.conversation.locked()
+        said = self.messages.filter(kind=Message.Kind.USER)
+        if not said.exists():
+            conversation.waiting().update(turn=self)
+        if self.can_retry and not said.filter(pk__gte=conversation.context_from).exists():
+            self.can_retry = False
+            self.save(update_fields=["can_retry"])
+        if not conversation.waiting().exists():
+            return None
+        return type(self).objects.create(conversation=conversation)
 
     def renew(self) -> bool:
         """Renew the lease. ``False``: the turn was taken away; the holder must write nothing."""

@@ -82,10 +82,7 @@ def accept(
 def begin_turn(conversation: Conversation) -> Turn | None:
     """A new turn for messages that wait without one; ``None``: none wait, or a turn is live."""
     with transaction.atomic():
-        Conversation.objects.select_for_update().get(pk=conversation.pk)
-        waiting = Message.objects.filter(
-            conversation=conversation, kind=Message.Kind.USER, turn=None
-        )
+        waiting = conversation.locked().waiting()
         live = conversation.turns.filter(state__in=Turn.LIVE)
         if live.exists() or not waiting.exists():
             return None
@@ -95,7 +92,7 @@ def begin_turn(conversation: Conversation) -> Turn | None:
 def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Message, Turn, bool]:
     """Message and turn in one transaction; a live turn takes the message in by itself."""
     with transaction.atomic():
-        Conversation.objects.select_for_update().get(pk=conversation.pk)
+        conversation.locked()
         message = Message.objects.create(
             conversation=conversation,
             kind=Message.Kind.USER,
@@ -163,53 +160,79 @@ def add(conversation: Conversation, kind: str, text: str, client_key: str = "") 
 
 def stop(conversation: Conversation) -> int:
     """Ask the live turn to end; how many were asked (0 or 1). Its partial text is kept."""
-    asked = 0
-    for turn in conversation.turns.filter(state__in=Turn.LIVE):
-        if _stop_queued(turn):
-            asked += 1
-            continue
-        asked += Turn.objects.filter(pk=turn.pk, state=Turn.State.RUNNING).update(
-            cancel_requested=True
-        )
+    with transaction.atomic():
+        shown = _ask_to_end(conversation.locked())
+    return _tell_of_end(conversation, shown)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked to end: a turn that no worker had taken, which is over, or one that runs."""
+
+    over: Turn | None = None
+    rows: tuple[Message, ...] = ()
+    running: Turn | None = None
+
+
+def _ask_to_end(conversation: Conversation) -> _Asked:
+    """Inside a transaction that holds the conversation: end a queued turn, and ask one that
+    runs to end."""
+    live = conversation.turns.filter(state__in=Turn.LIVE).first()
+    if live is None:
+        return _Asked()
+    won = Turn.objects.filter(pk=live.pk, state=Turn.State.QUEUED).update(
+        state=Turn.State.STOPPED,
+        reason="stopped",
+        sentence="Stopped before it began.",
+        can_retry=True,
+        ended_at=Now(),
+    )
+    if not won:
+        running = Turn.objects.filter(pk=live.pk, state=Turn.State.RUNNING)
+        return _Asked(running=live) if running.update(cancel_requested=True) else _Asked()
+    waiting = conversation.waiting()
+    taken = list(waiting)
+    waiting.update(turn=live)
+    live.refresh_from_db()
+    return _Asked(over=live, rows=(*taken, answer_of(live)))
+
+
+def _tell_of_end(conversation: Conversation, asked: _Asked) -> int:
+    """After that transaction: tell the page, or the worker."""
+    if asked.over is not None:
+        publisher = Publisher(conversation)
+        for message in asked.rows:
+            publisher.message(message)
+        publisher.turn_state(asked.over)
+    elif asked.running is not None:
         try:
-            redis_client().set(cancel_key(turn.pk), 1, ex=3600)
+            redis_client().set(cancel_key(asked.running.pk), 1, ex=3600)
         except redis.RedisError as error:
             # The worker reads the row itself every two seconds.
             log.warning("stop.not_sent", extra={"cause": type(error).__name__})
-    return asked
+    else:
+        return 0
+    return 1
 
 
-def _stop_queued(turn: Turn) -> bool:
-    """End a turn that no worker has taken yet. ``False``: one has."""
+def delete(conversation: Conversation) -> None:
+    """Delete a conversation with all that was said in it; a turn under way comes to nothing.
+
+    Pages that show it are told to look again, and what its stream held is gone with it.
+    """
     with transaction.atomic():
-        conversation = Conversation.objects.select_for_update().get(pk=turn.conversation_id)
-        if not Turn.objects.filter(pk=turn.pk, state=Turn.State.QUEUED).update(
-            state=Turn.State.STOPPED,
-            reason="stopped",
-            sentence="Stopped before it began.",
-            can_retry=True,
-            ended_at=Now(),
-        ):
-            return False
-        waiting = Message.objects.filter(
-            conversation=conversation, kind=Message.Kind.USER, turn=None
-        )
-        taken = list(waiting)
-        waiting.update(turn=turn)
-        turn.refresh_from_db()
-        answer = answer_of(turn)
-    publisher = Publisher(conversation)
-    for message in (*taken, answer):
-        publisher.message(message)
-    publisher.turn_state(turn)
-    return True
+        asked = _ask_to_end(conversation.locked())
+        Conversation.objects.filter(pk=conversation.pk).delete()
+    if asked.running is not None:
+        _tell_of_end(conversation, asked)
+    Publisher(conversation).conversation_gone()
 
 
 def retry(conversation: Conversation, turn_id: int) -> Turn | None:
     """Run a turn that failed or was interrupted once more, as a new turn for the same
     messages. ``None``: there is nothing to retry, or something runs already."""
     with transaction.atomic():
-        Conversation.objects.select_for_update().get(pk=conversation.pk)
+        conversation.locked()
         if conversation.turns.filter(state__in=Turn.LIVE).exists():
             return None
         if not conversation.turns.filter(pk=turn_id, can_retry=True, retried=False).update(
@@ -232,18 +255,23 @@ def start_anew(conversation: Conversation, client_key: str = "") -> Message:
     A live turn is stopped. Messages that no turn took are passed over with the rest. The same
     *client_key* twice is one start: the second time its divider is returned.
     """
-    with contextlib.suppress(Message.DoesNotExist):
-        if client_key:
-            # A live turn that began since must not be stopped by the repetition.
-            return Message.objects.get(conversation=conversation, client_key=client_key)
-    stop(conversation)
-    divider = add(conversation, Message.Kind.DIVIDER, "New session started.", client_key)
+    with contextlib.suppress(IntegrityError):
+        return _start_anew(conversation, client_key)
+    return Message.objects.get(conversation=conversation, client_key=client_key)
+
+
+def _start_anew(conversation: Conversation, client_key: str) -> Message:
+    """:raises IntegrityError: that start was made; nothing was done."""
     with transaction.atomic():
+        # All at once: a message that comes in meanwhile is before the divider or behind it.
+        asked = _ask_to_end(conversation.locked())
+        divider = add(conversation, Message.Kind.DIVIDER, "New session started.", client_key)
         Conversation.objects.filter(pk=conversation.pk).update(context_from=divider.pk)
         newest = conversation.turns.order_by("-pk").first()
         Message.objects.filter(
             conversation=conversation, kind=Message.Kind.USER, turn=None, pk__lt=divider.pk
         ).update(turn=newest)
         conversation.turns.filter(can_retry=True).update(can_retry=False)
+    _tell_of_end(conversation, asked)
     Publisher(conversation).message(divider)
     return divider

@@ -30,8 +30,8 @@ class Lending:
         """End a hold."""
         self._depth -= 1
         try:
-            if not self._depth and connection.vendor == "postgresql":
-                _give_back()
+            if not self._depth:
+                give_back()
         finally:
             self._lock.release()
 
@@ -42,6 +42,7 @@ class Lending:
         self.release()
 
 
-def _give_back() -> None:
-    if not connection.in_atomic_block:
+def give_back() -> None:
+    """Let the pool have this thread's connection, before a long wait."""
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()

@@ -4,6 +4,7 @@ A Redis that is down costs the pages their live view and nothing else: the rows 
 stored first, and the next event that gets through tells every page to render anew.
 """
 
+import contextlib
 import functools
 import logging
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable
 import redis
 from celery import Task
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -22,12 +24,16 @@ from redis.retry import Retry
 from jenny.chat import events, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.prompt import zone_of
-from jenny.chat.stream import Position, Sent, Writer
+from jenny.chat.stream import Position, Sent, Writer, encode, key
 
 log = logging.getLogger(__name__)
 
 # After Redis failed, how long events are only stored before it is tried again.
 SECONDS_AFTER_FAULT = 1.0
+# A row that is about to be told of was deleted with its conversation: nobody is left to tell.
+GONE = (ObjectDoesNotExist, ObjectNotUpdated)
+# How long pages that show a deleted conversation have to hear of it.
+SECONDS_GONE = 60
 # One for each turn or request that sends at this moment; the library's own limit is a hundred.
 MOST_CONNECTIONS = 2_000
 
@@ -95,8 +101,9 @@ class Publisher:
 
     def message(self, message: Message) -> None:
         """A message of the thread was stored or changed."""
-        html = render_item(message)
-        self._row(message, events.item(f"m{message.pk}", html))
+        with contextlib.suppress(*GONE):
+            html = render_item(message)
+            self._row(message, events.item(f"m{message.pk}", html))
 
     def message_gone(self, message: Message) -> None:
         """A message was taken out of the thread; its row must still exist."""
@@ -115,6 +122,21 @@ class Publisher:
         """The context's fill changed."""
         self._row(self.conversation, events.meter(sentence, percent))
 
+    def conversation_gone(self) -> None:
+        """The conversation was deleted: nothing of it stays in the stream, and whoever reads it
+        looks again and finds that."""
+        name = key(str(self.conversation.pk))
+        last = Position(self.conversation.event_number + 1_000_000)
+        try:
+            with redis_client().pipeline() as pipe:
+                pipe.delete(name)
+                pipe.xadd(name, {"data": encode(events.RESET), "previous": str(last)}, str(last))
+                pipe.expire(name, SECONDS_GONE)
+                pipe.execute()
+        except redis.RedisError as error:
+            # What the stream holds goes by itself within the hour.
+            log.warning("events.not_sent", extra={"cause": type(error).__name__})
+
     def _row(self, row: Message | Turn | Conversation, event: events.Event) -> None:
         """Send an event that a stored row tells; the row keeps its newest number."""
 
@@ -126,7 +148,8 @@ class Publisher:
                     row.save(update_fields=["event_number"])
             return Position(number)
 
-        self.send(renumber(), event, renumber)
+        with contextlib.suppress(*GONE):
+            self.send(renumber(), event, renumber)
 
 
 def render_item(message: Message) -> str:

@@ -5,6 +5,7 @@ it did so far may have had effects.
 """
 
 import json
+import logging
 from datetime import timedelta
 
 import redis
@@ -19,6 +20,8 @@ from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.publish import Publisher, redis_client
 from jenny.chat.tasks.turns import queue_turn
 from jenny.chat.thread import renderer_of
+
+log = logging.getLogger(__name__)
 
 # A lease is renewed every two seconds; the person is to know within fifteen.
 SECONDS_TO_LIVE = 8
@@ -35,7 +38,13 @@ def reap() -> None:
     for turn in Turn.objects.filter(state=Turn.State.RUNNING, heartbeat_at__lt=dead).select_related(
         "conversation"
     ):
-        interrupt(turn)
+        try:
+            interrupt(turn)
+        except Conversation.DoesNotExist:
+            continue
+        except Exception:
+            # The others must not wait for one that cannot be ended.
+            log.exception("reap.broke", extra={"turn": turn.pk})
     unheard = Now() - timedelta(seconds=SECONDS_TO_QUEUE)
     queued = Turn.objects.filter(state=Turn.State.QUEUED).filter(
         Q(heartbeat_at=None, created_at__lt=Now() - timedelta(seconds=3))
@@ -55,7 +64,7 @@ def interrupt(turn: Turn) -> bool:
     ``False``: its holder renewed the lease or ended it meanwhile.
     """
     with transaction.atomic():
-        Conversation.objects.select_for_update().get(pk=turn.conversation_id)
+        turn.conversation.locked()
         won = Turn.objects.filter(
             pk=turn.pk,
             state=Turn.State.RUNNING,
@@ -71,12 +80,15 @@ def interrupt(turn: Turn) -> bool:
             return False
         for block in turn.blocks.filter(is_open=True):
             _close(block, str(turn.conversation_id))
-    turn.refresh_from_db()
+        turn.refresh_from_db()
+        follower = turn.follow()
     answers = list(Message.objects.filter(turn=turn, kind=Message.Kind.ANSWER).order_by("pk"))
     publisher = Publisher(turn.conversation)
     for answer in answers or [answer_of(turn)]:
         publisher.message(answer)
-    publisher.turn_state(turn)
+    publisher.turn_state(follower or turn)
+    if follower is not None:
+        queue_turn(follower.pk)
     return True
 
 

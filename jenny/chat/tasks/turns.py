@@ -165,17 +165,19 @@ def limits_of(config: workspace_config.Config) -> Limits:
 
 
 def _take(turn: Turn, step: int) -> list[Message]:
-    """Take the messages that wait. From here on they belong to this turn."""
+    """Take the messages that wait. From here on they belong to this turn.
+
+    One that was asked to stop, or whose session ``/new`` has ended, takes none: they are for
+    the turn that follows.
+    """
     with transaction.atomic():
-        Conversation.objects.select_for_update().get(pk=turn.conversation_id)
-        rows = list(
-            Message.objects.filter(
-                conversation=turn.conversation_id,
-                pk__gte=turn.conversation.context_from,
-                kind=Message.Kind.USER,
-                turn=None,
-            ).order_by("pk")
-        )
+        conversation = turn.conversation.locked()
+        if (
+            conversation.context_from != turn.conversation.context_from
+            or Turn.objects.filter(pk=turn.pk, cancel_requested=True).exists()
+        ):
+            return []
+        rows = list(conversation.waiting())
         for row in rows:
             row.turn, row.step = turn, step
         Message.objects.bulk_update(rows, ["turn", "step"])
@@ -197,22 +199,14 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
     if not recorder.answers:
         recorder.answers.append(answer_of(turn))
     _describe(turn, outcome, recorder.prices)
-    follower: Turn | None = None
     with transaction.atomic():
-        conversation = Conversation.objects.select_for_update().get(pk=turn.conversation_id)
+        conversation = turn.conversation.locked()
         won = Turn.objects.filter(pk=turn.pk, state=Turn.State.RUNNING, worker=turn.worker).update(
             ended_at=Now(), **{name: getattr(turn, name) for name in ENDED_FIELDS}
         )
         if not won:
             return
-        waiting = Message.objects.filter(
-            conversation=conversation,
-            pk__gte=conversation.context_from,
-            kind=Message.Kind.USER,
-            turn=None,
-        )
-        if turn.state in (Turn.State.DONE, Turn.State.STOPPED) and waiting.exists():
-            follower = Turn.objects.create(conversation=conversation)
+        follower = turn.follow()
     publisher = Publisher(turn.conversation)
     for answer in recorder.answers:
         publisher.message(answer)

@@ -6,7 +6,7 @@ show when something could not be taken (the page keeps the text).
 
 import contextlib
 from http import HTTPStatus
-from uuid import UUID
+from uuid import UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -16,12 +16,13 @@ from django.views.decorators.http import require_POST
 from jenny.accounts import access as accounts
 from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
-from jenny.chat.models import Conversation, Draft, Message
+from jenny.chat.models import Conversation, Draft
 from jenny.chat.tasks import accept
 from jenny.chat.views import pages
 from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.replies import reply_to
 
+_FIRST = UUID("5b6f0f6e-2d5c-4a39-9d6e-0a3f5f1f7c11")
 # Characters of a draft that are kept on the server; the browser keeps it whole.
 LONGEST_DRAFT = 200_000
 
@@ -34,22 +35,19 @@ def begin(request: HttpRequest) -> HttpResponse:
         text = accept.check_text(request.POST.get("text", ""))
     except accept.Refused as refused:
         return _refused(request, workspace, None, str(refused))
-    key = request.POST.get("client_key", "")[:64]
-    sent = Message.objects.filter(conversation__workspace=workspace, client_key=key)
-    first = sent.select_related("conversation").first() if key else None
-    preset = chosen_preset(workspace, request.POST.get("preset", ""))
-    chat = (
-        first.conversation
-        if first
-        else Conversation.objects.create(workspace=workspace, preset=preset)
+    key = request.POST.get("client_key", "")[:64].replace("\0", "")
+    chat, _ = Conversation.objects.get_or_create(
+        pk=_first_id(workspace, key),
+        workspace=workspace,
+        defaults={"preset": chosen_preset(workspace, request.POST.get("preset", ""))},
     )
-    if first is None:
-        _take_in(chat, text, key)
+    _take_in(chat, text, key)
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
     return _went_to(request, chat)
 
 
 @require_POST
+@access.deleted_is_not_found
 def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """A message or a command."""
     chat = access.conversation(request, conversation_id)
@@ -57,9 +55,15 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
         text = accept.check_text(request.POST.get("text", ""))
     except accept.Refused as refused:
         return _refused(request, chat.workspace, chat, str(refused))
-    _take_in(chat, text, request.POST.get("client_key", "")[:64])
+    _take_in(chat, text, request.POST.get("client_key", "")[:64].replace("\0", ""))
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=chat).delete()
     return _went_to(request, chat)
+
+
+def _first_id(workspace: Workspace, client_key: str) -> UUID:
+    """The id of the conversation that a first message begins: with the same *client_key* the
+    same one, so that a form sent twice, even at once, begins one conversation."""
+    return uuid5(_FIRST, f"{workspace.pk}/{client_key}") if client_key else uuid4()
 
 
 def _take_in(chat: Conversation, text: str, client_key: str) -> None:
@@ -74,6 +78,7 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
 
 
 @require_POST
+@access.deleted_is_not_found
 def stop(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """End the live turn; its partial text is kept."""
     chat = access.conversation(request, conversation_id)
@@ -82,6 +87,7 @@ def stop(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 
 
 @require_POST
+@access.deleted_is_not_found
 def retry(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Run a failed or interrupted turn again."""
     chat = access.conversation(request, conversation_id)
@@ -98,6 +104,7 @@ def first_draft(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@access.deleted_is_not_found
 def draft(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Keep what is typed for this conversation."""
     chat = access.conversation(request, conversation_id)
