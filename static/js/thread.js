@@ -47,6 +47,19 @@ function awaken(node) {
 }
 
 const thread = () => byId("thread");
+const number = (id) => Number(id.slice(1));
+/** Whether an item belongs above the window that is shown; it comes with the older ones. */
+const isEarlier = (id) => Boolean(byId("older")) && number(id) < number(thread().querySelector(".item:not(.pending)")?.id ?? id);
+/** What an item stands before: the order is that of the store, whichever event came first. */
+const successor = (id) => {
+  let next = thread().querySelector(".pending");
+  for (let item = thread().lastElementChild; item; item = item.previousElementSibling) {
+    if (item.matches(".pending")) continue;
+    if (!item.matches(".item") || number(item.id) < number(id)) break;
+    next = item;
+  }
+  return next;
+};
 const text = (id) => {
   const block = byId(id);
   return block?.matches(".prose") ? block : block?.querySelector(".prose");
@@ -75,7 +88,7 @@ function openPart(block) {
 }
 
 const apply = {
-  item({ id, html, after }) {
+  item({ id, html }) {
     const fresh = parsed(html).firstElementChild;
     if (!fresh) return;
     const key = fresh.dataset.key;
@@ -85,8 +98,8 @@ const apply = {
     const day = old?.querySelector(":scope > .day");
     if (day && !fresh.querySelector(":scope > .day")) fresh.prepend("\n", day.cloneNode(true));
     if (old) settle(old, fresh);
-    else if (after && byId(after)) byId(after).after(fresh);
-    else thread().insertBefore(fresh, thread().querySelector(".pending"));
+    else if (isEarlier(id)) return;
+    else thread().insertBefore(fresh, successor(id));
     awaken(byId(id));
     document.dispatchEvent(new CustomEvent("jenny:item", { detail: { id, key } }));
   },

@@ -181,6 +181,26 @@ def test_what_a_second_tab_does_shows_in_the_first(
     expect(page).to_have_title(re.compile("^Named elsewhere"))
 
 
+def test_events_that_come_in_another_order_make_the_same_thread(
+    signed_in: Callable[..., Page], telling: Telling
+) -> None:
+    """A message is stored before its event is sent, so that a later one's may overtake it."""
+    page = open_chat(signed_in, telling.chat)
+    telling.go_on()
+    idle(page)
+    ids = "[...document.querySelectorAll('#thread > .item')].map(item => item.id)"
+    before = page.evaluate(ids)
+    page.evaluate(
+        """() => {
+            const item = document.querySelector("#thread > .item.user");
+            const detail = { kind: "item", id: item.id, html: item.outerHTML };
+            item.remove();
+            document.dispatchEvent(new CustomEvent("jenny:event", { detail }));
+        }"""
+    )
+    assert page.evaluate(ids) == before
+
+
 def test_a_message_sent_meanwhile_waits_visibly(
     signed_in: Callable[..., Page], telling: Telling
 ) -> None:
