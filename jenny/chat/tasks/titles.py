@@ -14,6 +14,7 @@ from jenny.agent.provider import Provider
 from jenny.agent.watch import Watch
 from jenny.chat.models import Conversation, Message
 from jenny.chat.prompt import title_prompt
+from jenny.chat.tasks.lending import give_back
 from jenny.chat.tasks.publish import Publisher
 from jenny.workspace.errors import WorkspaceError
 
@@ -40,6 +41,7 @@ def make_title(conversation_id: str) -> None:
         return
     try:
         endpoint, preset = model_for(chat.workspace, chat.preset)
+        give_back()
         # Thinking would use up the few tokens that a title may take.
         title = _ask(Provider(endpoint, replace(preset, thinking="off")), exchange)
     except (AgentError, Cancelled, WorkspaceError) as error:
