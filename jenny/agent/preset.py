@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from jenny.agent.pricing import Prices
 
-ANTHROPIC_URL = "https://api.anthropic.com"
 _ENDS = ("/v1/messages", "/v1")
 
 

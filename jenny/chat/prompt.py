@@ -59,12 +59,6 @@ def build(
     return assemble((block for block in blocks if block), breakpoints=[_BREAKPOINT])
 
 
-def problems(kind: str, root: Path) -> tuple[str, ...]:
-    """What the person should know of the files behind that kind's prompt, as sentences; for
-    pages, which need no tools for it."""
-    return build(kind, root, tool_names=(), schemas=()).problems
-
-
 def title_prompt() -> SystemPrompt:
     """The system prompt of the run that gives a conversation its title."""
     return build("title", Path(), tool_names=(), schemas=())

@@ -159,7 +159,7 @@ def _close(pid: int) -> None:
 
 def _carry_out(run: _Run) -> None:
     """Run the code and note how it ended."""
-    import pydantic_monty  # noqa: PLC0415 - loaded by now, see ``_pool``
+    import pydantic_monty  # noqa: PLC0415 - loaded by now, see ``_start``
 
     try:
         pool = _STATE.pool
