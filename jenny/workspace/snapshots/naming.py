@@ -16,6 +16,8 @@ _CODED = re.compile(r"%([0-9A-F]{2})")
 def to_stored(name: str) -> str:
     """The name as it stands in a tree."""
     plain = name.replace("%", "%25")
+    if name.isascii() and "git" not in name.lower() and "~" not in name:
+        return plain  # most names
     if not any(_is_gits(part) for part in re.split(r"[\\:]", name)):
         return plain
     return _TELLING.sub(lambda found: f"%{ord(found[0]):02X}", plain)
@@ -28,8 +30,5 @@ def from_stored(name: str) -> str:
 
 def _is_gits(part: str) -> bool:
     """Whether git might take it for one of its own names (``.git``, ``.gitmodules``, …)."""
-    lower = part.casefold()
-    if "git" not in lower and not lower.startswith(("gi", ".g")) and lower.isascii():
-        return False
     plain = disguised(part)
     return plain.startswith(".git") or (plain.startswith("gi") and "~" in plain)

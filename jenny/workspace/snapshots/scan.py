@@ -132,11 +132,12 @@ def _look(fd: int, folder: Folder, skipped: list[Skipped], depth: int) -> None:
         found = sorted(entry.name for entry in entries)
     for name in found:
         path = f"{folder.path}/{name}" if folder.path else name
-        if names.is_own(name) or path in _LOCKS or path == "memory/.git":
+        is_odd = _is_odd(name)
+        if (is_odd and names.is_own(name)) or path in _LOCKS or path == "memory/.git":
             continue
         try:
             status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            why = _why_not(name, status.st_mode, depth)
+            why = _why_not(status.st_mode, depth, is_git=is_odd and names.is_git(name))
             if why:
                 skipped.append(Skipped(path, f"{names.shown(path)} {why}"))
             elif stat.S_ISREG(status.st_mode):
@@ -165,9 +166,15 @@ def _open_and_look(
         os.close(fd)
 
 
-def _why_not(name: str, mode: int, depth: int) -> str:
+def _is_odd(name: str) -> bool:
+    """Whether the name may be git's or the layer's own, in whatever disguise. Most names cannot,
+    and looking for disguises takes longer than everything else here."""
+    return name[0] in ".gG" or not (name.isascii() and name.isprintable())
+
+
+def _why_not(mode: int, depth: int, *, is_git: bool) -> str:
     """Why this is not covered, as the end of a sentence; empty when it is."""
-    if names.is_git(name):
+    if is_git:
         return "belongs to a git repository of its own; it is neither saved nor touched."
     if stat.S_ISLNK(mode):
         return "is a link, which is skipped; put a copy in its place to have it saved."
