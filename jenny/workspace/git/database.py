@@ -77,7 +77,7 @@ class Database:
                 path.unlink(missing_ok=True)
 
     def packs(self) -> list[Pack]:
-        """The packs, newest first; those that vanish meanwhile are left out."""
+        """The packs, those used or written last first; what vanishes meanwhile is left out."""
         if self._packs is None:
             found: list[tuple[int, Pack]] = []
             for path in self.pack_folder.glob("pack-*.idx"):
@@ -88,10 +88,16 @@ class Database:
         return self._packs
 
     def _place(self, sha: bytes) -> tuple[Pack, int] | None:
-        """The pack that has the object, and its place there."""
-        for pack in self.packs():
+        """The pack that has the object, and its place there.
+
+        The pack is asked first from then on: who wants one object of it wants its neighbours.
+        """
+        opened = self.packs()
+        for index, pack in enumerate(opened):
             place = pack.position(sha)
             if place is not None:
+                if index:
+                    opened.insert(0, opened.pop(index))
                 return pack, place
         return None
 

@@ -4,6 +4,7 @@ import mmap
 import os
 import struct
 import zlib
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,14 +100,7 @@ class Pack:
     def _first(self, sha: bytes) -> int:
         """The place of the first id that is not below *sha*."""
         low = self._fanout[sha[0] - 1] if sha[0] else 0
-        high = self._fanout[sha[0]]
-        while low < high:
-            middle = (low + high) // 2
-            if self.id_at(middle) < sha:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(range(self.count), sha, low, self._fanout[sha[0]], key=self.id_at)
 
     def id_at(self, place: int) -> bytes:
         """The id at a place in the index."""

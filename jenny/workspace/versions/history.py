@@ -4,7 +4,7 @@ Everything is read from the store of one open ``History``; nothing is written.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +15,7 @@ from jenny.workspace import diffs, names, paths
 from jenny.workspace.errors import VersionAmbiguous, VersionUnknown
 from jenny.workspace.git import trees
 from jenny.workspace.git.store import Repository
+from jenny.workspace.stamped import Kept
 from jenny.workspace.versions import messages, record, scan, tracked
 from jenny.workspace.versions.messages import Version, VersionKind
 
@@ -116,12 +117,12 @@ class History:
             raise VersionUnknown(message)
         found = set(self._repo.commits_starting(wanted)) if self._repo is not None else set()
         versions: list[Version] = []
-        for version in self.walk() if found else ():
-            if version.sha in found:
-                versions.append(version)
-                found.remove(version.sha)
-                if not found:
-                    break
+        sha = self.tip if found else None
+        while sha is not None and found:
+            if sha in found:
+                found.remove(sha)
+                versions.append(self.version(sha))
+            sha = self._store.commit(sha).parent
         if not versions:
             raise VersionUnknown(f"There is no version {shown}.")
         if len(versions) > 1:
@@ -177,37 +178,41 @@ class History:
         Raises:
             OSError: the file cannot be read.
         """
-        data = scan.content(self.root, path) if at is None else self._file(at, path)
-        lines = diffs.lines_of(data) or []
-        owners: list[Version | None] = [None] * len(lines)
-        # Places in the lines whose owner is not known yet, by their place in the older text.
-        open_places = {place: place for place in range(len(lines))}
-        owner: Version | None = None
-        for version, content in self._states(path, at):
-            older = diffs.lines_of(content) or []
-            open_places, brought = _kept(open_places, lines, older)
-            for place in brought:
-                owners[place] = owner
-            if not open_places:
-                break
-            lines, owner = older, version
-        for place in open_places.values():
-            owners[place] = owner
+        newest = at or self.tip
+        owners: tuple[Version | None, ...] = self._owners(path, newest) if newest else ()
+        data = self._file(newest, path) if newest else None
+        if at is None:
+            old, data = diffs.lines_of(data) or [], scan.content(self.root, path)
+            owners = _carried(old, diffs.lines_of(data) or [], owners, None)
         texts = diffs.lines_of(data) or []
         return [
-            Line(number + 1, text.rstrip("\n"), owners[number]) for number, text in enumerate(texts)
+            Line(number, text.rstrip("\n"), owner)
+            for number, (text, owner) in enumerate(zip(texts, owners, strict=True), start=1)
         ]
 
-    def _states(self, path: str, at: str | None) -> Iterator[tuple[Version, bytes | None]]:
-        """The file's different contents, newest first, each with the version that brought it."""
-        last: tuple[Version, str | None] | None = None
-        for version in self.walk(at):
-            sha = trees.file_at(self._store, self._tree(version.sha), path)
-            if last is not None and sha != last[1]:
-                yield last[0], self._blob(last[1])
-            last = (version, sha)
-        if last is not None:
-            yield last[0], self._blob(last[1])
+    def _owners(self, path: str, newest: str) -> tuple[Version, ...]:
+        """The version that brought each line of the file as it is in the version *newest*.
+
+        Built upon what the last call for this file found, where that lies in the past of *newest*.
+        """
+        key = f"{self._store.git_dir}\0{path}"
+        known = _known_owners.get(key)
+        states: list[tuple[Version, str | None]] = []
+        start: tuple[str, tuple[Version, ...]] | None = None
+        for version in self.walk(newest):
+            if known is not None and version.sha == known[0]:
+                start = known
+                break
+            states.append((version, self._id(version.sha, path)))
+        blob = self._id(start[0], path) if start else None
+        lines, owners = diffs.lines_of(self._blob(blob)) or [], start[1] if start else ()
+        for version, sha in reversed(states):
+            if sha != blob:
+                after = diffs.lines_of(self._blob(sha)) or []
+                owners = _carried(lines, after, owners, version)
+                lines, blob = after, sha
+        _known_owners.put(key, (newest, owners))
+        return owners
 
     def touched_since(self, version: Version, wanted: Collection[str]) -> dict[str, list[Version]]:
         """For each of these paths the versions newer than *version* that changed it, newest
@@ -246,17 +251,16 @@ class History:
         return self._store.blob(sha) if sha else None
 
 
-def _kept(
-    open_places: dict[int, int], newer: list[str], older: list[str]
-) -> tuple[dict[int, int], list[int]]:
-    """Of the places still open those that *older* has too, by their place there, and the rest."""
-    kept: dict[int, int] = {}
-    if newer == older:
-        return open_places, []
-    for tag, i, j, k, _ in diffs.opcodes(older, newer):
+# Who brought which line, by store and file: the newest version that was asked for, its owners.
+_known_owners: Kept[tuple[str, tuple[Version, ...]]] = Kept(64)
+
+
+def _carried[V](
+    old: Sequence[str], new: Sequence[str], owners: Sequence[V], newcomer: V
+) -> tuple[V, ...]:
+    """The owners of *new* lines: those that *old* had keep theirs, the others are *newcomer*'s."""
+    found = [newcomer] * len(new)
+    for tag, i, j, k, m in diffs.opcodes(old, new):
         if tag == "equal":
-            for offset in range(j - i):
-                if k + offset in open_places:
-                    kept[i + offset] = open_places[k + offset]
-    found = set(kept.values())
-    return kept, [place for place in open_places.values() if place not in found]
+            found[k:m] = owners[i:j]
+    return tuple(found)

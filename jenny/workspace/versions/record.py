@@ -112,10 +112,11 @@ def files_of(repo: Repository, tree: str | None) -> dict[str, str]:
         for row in trees.differences(repo, known.tree, tree):
             if row.new is None:
                 found.pop(row.path, None)
-            else:
+            elif tracked.is_tracked(row.path):
                 found[row.path] = row.new
     else:
-        found = trees.files(repo, tree)
+        every = trees.files(repo, tree)
+        found = {path: sha for path, sha in every.items() if tracked.is_tracked(path)}
     _flat.put(str(repo.git_dir), _Flat(tree, found))
     return dict(found)
 
@@ -149,11 +150,11 @@ class _Making:
         tree = newest.tree if newest else None
         before = files_of(self.repo, tree)
         disk = scan.scan(self.root)
-        after = dict(disk.files)
-        after |= {path: sha for path, sha in before.items() if disk.is_unknown(path)}
-        tracked_before = {path: sha for path, sha in before.items() if tracked.is_tracked(path)}
+        after = disk.files
+        if disk.skipped:
+            after |= {path: sha for path, sha in before.items() if disk.is_unknown(path)}
         shares = replay.replay(
-            tracked_before, self.log.writes, after, lambda path: scan.content(self.root, path)
+            before, self.log.writes, after, lambda path: scan.content(self.root, path)
         )
         if not shares and not (newest is None and after):
             self._restart_log(self.tip)

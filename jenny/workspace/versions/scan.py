@@ -7,13 +7,16 @@ files cost 2,000 looks. Links are never followed.
 import os
 import stat
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 
 from jenny.workspace import paths
 from jenny.workspace.content import WRITE_BYTES
-from jenny.workspace.errors import WorkspaceError, reason_of
+from jenny.workspace.errors import reason_of
 from jenny.workspace.git.objects import id_of
 from jenny.workspace.names import unusable
 from jenny.workspace.stamped import Kept
@@ -42,15 +45,27 @@ class Disk:
 
     def is_unknown(self, path: str) -> bool:
         """Whether nothing can be said of *path*, since it or a folder of it was skipped."""
-        return any(path == row.path or path.startswith(f"{row.path}/") for row in self.skipped)
+        return bool(self.skipped) and any(
+            path == row.path or path.startswith(f"{row.path}/") for row in self.skipped
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What is in a folder: paths, and what is skipped for its name."""
+
+    stamp: _Stamp
+    children: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
 
 
 @dataclass(slots=True)
 class _Known:
-    """What the last look found: ids by file, names by folder, each with the stamp it had."""
+    """What the last look found, each with the stamp it had. Nothing that had changed so shortly
+    before that the next change might leave the stamp as it is."""
 
     files: dict[str, tuple[_Stamp, str]] = field(default_factory=dict)
-    folders: dict[str, tuple[_Stamp, tuple[str, ...]]] = field(default_factory=dict)
+    folders: dict[str, _Folder] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
 
@@ -63,11 +78,15 @@ def scan(root: Path) -> Disk:
     if known is None:
         known = _Known()
         _known.put(str(root), known)
-    with known.lock:
-        look = _Look(root, known)
-        for path in (*tracked.TRACKED_FILES, *tracked.TRACKED_FOLDERS):
-            look.from_the_top(path)
-        known.files, known.folders = look.now.files, look.now.folders
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with known.lock:
+            look = _Look(root, fd, known)
+            for path in (*tracked.TRACKED_FILES, *tracked.TRACKED_FOLDERS):
+                look.from_the_top(path)
+            known.files, known.folders = look.now.files, look.now.folders
+    finally:
+        os.close(fd)
     return Disk(look.files, tuple(look.skipped))
 
 
@@ -88,14 +107,15 @@ def content(root: Path, path: str) -> bytes | None:
 
 
 class _Look:
-    """One look at the tracked files."""
+    """One look at the tracked files, from the workspace's open folder."""
 
-    def __init__(self, root: Path, known: _Known) -> None:
+    def __init__(self, root: Path, fd: int, known: _Known) -> None:
         self.root = root
         self.known = known
         self.now = _Known()
         self.files: dict[str, str] = {}
         self.skipped: list[Skipped] = []
+        self._status = partial(os.stat, dir_fd=fd, follow_symlinks=False)
         self._fresh = time.time_ns() - _TICK_NS
 
     def from_the_top(self, path: str) -> None:
@@ -103,79 +123,79 @@ class _Look:
         if any(self.root.joinpath(folder).is_symlink() for folder in Path(path).parents):
             self._skip(path, "lies behind a link")
         else:
-            self.at(path)
+            self._at(path)
 
-    def at(self, path: str) -> None:
-        """Look at a file or folder, whatever it is; its folder is a plain one."""
+    def _at(self, path: str) -> None:
+        """Look at a file or folder; its folder is a plain one."""
         try:
-            status = os.lstat(f"{self.root}/{path}")
+            status = self._status(path)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             self._skip(path, f"cannot be looked at: {reason_of(error)}")
             return
-        if stat.S_ISREG(status.st_mode):
-            self._file(path, status)
-        elif stat.S_ISDIR(status.st_mode):
-            if path in tracked.TRACKED_FILES:
-                self._skip(path, "is a folder")
-            else:
-                self._folder(path, status)
+        mode, stamp = status.st_mode, _stamp(status)
+        if stat.S_ISREG(mode):
+            self._file(path, stamp, status.st_size)
+        elif not stat.S_ISDIR(mode):
+            self._skip(path, "is a link" if stat.S_ISLNK(mode) else "is no plain file")
+        elif path in tracked.TRACKED_FILES:
+            self._skip(path, "is a folder")
         else:
-            self._skip(path, "is a link" if stat.S_ISLNK(status.st_mode) else "is no plain file")
+            self._folder(path, stamp)
 
-    def _folder(self, path: str, status: os.stat_result) -> None:
-        stamp = _stamp(status)
-        old = self.known.folders.get(path)
-        if old is not None and old[0] == stamp:
-            names = old[1]
-        else:
+    def _folder(self, path: str, stamp: _Stamp) -> None:
+        found = self.known.folders.get(path)
+        if found is None or found.stamp != stamp:
             try:
-                names = tuple(sorted(os.listdir(f"{self.root}/{path}")))  # noqa: PTH208
+                found = _Folder(stamp, *_children(self.root, path))
             except OSError as error:
                 self._skip(path, f"cannot be read: {reason_of(error)}")
                 return
         if stamp[0] <= self._fresh:
-            self.now.folders[path] = (stamp, names)
-        for name in names:
-            if tracked.is_left_out(name):
-                continue
-            inner = f"{path}/{name}"
-            if why := unusable(inner):
-                self._skip(inner, f"has a name that {why}")
-            else:
-                self.at(inner)
+            self.now.folders[path] = found
+        self.skipped += found.skipped
+        for inner in found.children:
+            self._at(inner)
 
-    def _file(self, path: str, status: os.stat_result) -> None:
-        stamp = _stamp(status)
-        old = self.known.files.get(path)
-        if old is not None and old[0] == stamp:
-            sha = old[1]
-        elif status.st_size > WRITE_BYTES:
-            self._skip(path, f"has {status.st_size:,} bytes")
+    def _file(self, path: str, stamp: _Stamp, size: int) -> None:
+        known = self.known.files.get(path)
+        if known is not None and known[0] == stamp:
+            self.files[path] = known[1]
+            self.now.files[path] = known
             return
-        else:
-            try:
-                data = content(self.root, path)
-            except (OSError, WorkspaceError):
-                self._skip(path, "cannot be read")
-                return
-            if data is None:
-                return
-            sha = id_of("blob", data)
-        self.files[path] = sha
-        if stamp[0] <= self._fresh:
-            self.now.files[path] = (stamp, sha)
+        if size > WRITE_BYTES:
+            self._skip(path, f"has {size:,} bytes")
+            return
+        try:
+            data = content(self.root, path)
+        except OSError:
+            self._skip(path, "cannot be read")
+            return
+        if data is not None:
+            self.files[path] = id_of("blob", data)
+            if stamp[0] <= self._fresh:
+                self.now.files[path] = (stamp, self.files[path])
 
     def _skip(self, path: str, why: str) -> None:
         self.skipped.append(Skipped(path, why))
 
 
-def _stamp(status: os.stat_result) -> _Stamp:
-    """What changes when a file changes; a later change of the same tick is not seen by it."""
-    return (
-        max(status.st_ctime_ns, status.st_mtime_ns),
-        status.st_ctime_ns,
-        status.st_size,
-        status.st_ino,
-    )
+def _children(root: Path, path: str) -> tuple[tuple[str, ...], tuple[Skipped, ...]]:
+    """The paths of what is in a folder, and what of it is skipped for its name."""
+    found, skipped = [], []
+    for name in sorted(os.listdir(f"{root}/{path}")):  # noqa: PTH208  (names are wanted)
+        inner = f"{path}/{name}"
+        if tracked.is_left_out(name):
+            continue
+        if why := unusable(inner):
+            skipped.append(Skipped(inner, f"has a name that {why}"))
+        else:
+            found.append(inner)
+    return tuple(found), tuple(skipped)
+
+
+# What changes when a file or folder changes; a later change of the same tick is not seen by it.
+_stamp: Callable[[os.stat_result], _Stamp] = attrgetter(
+    "st_ctime_ns", "st_mtime_ns", "st_size", "st_ino"
+)

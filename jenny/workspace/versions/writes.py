@@ -14,6 +14,7 @@ import binascii
 import contextlib
 import json
 import os
+import secrets
 import time
 import zlib
 from dataclasses import dataclass, replace
@@ -80,9 +81,10 @@ def note(change: Change) -> None:
 def begin_run(root: Path, note: RunNote) -> None:
     """Note what a run is, so that whoever commits its writes can say so; its lock is held.
 
-    Noting the same run again replaces what was said.
+    Noting the same run again replaces what was said. It waits for no sync: the run's first write
+    brings one, and without a write there is nothing to say.
     """
-    _append(root, {"note": _note_out(note)})
+    _append(root, {"note": _note_out(note)}, is_durable=False)
 
 
 def load(root: Path, tip: str | None) -> Log:
@@ -113,11 +115,22 @@ def load(root: Path, tip: str | None) -> Log:
 
 
 def restart(root: Path, tip: str | None, notes: tuple[RunNote, ...] = ()) -> None:
-    """Empty the log: everything up to the version *tip* is in versions. Notes of runs stay."""
+    """Empty the log: everything up to the version *tip* is in versions. Notes of runs stay.
+
+    Without a sync: should a power cut bring the old log back, its base tells that it is spent.
+    """
     rows = [{"base": tip}, *({"note": _note_out(note)} for note in notes)]
     data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    temp = f"{OWN_FOLDER}-{secrets.token_hex(8)}{atomic.TEMP_SUFFIX}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with paths.open_folder(root, (OWN_FOLDER,), make=True) as folder:
-        atomic.replace(folder, NAME, data, mode=0o600)
+        try:
+            with os.fdopen(os.open(temp, flags, 0o600, dir_fd=folder), "wb") as file:
+                file.write(data)
+            os.rename(temp, NAME, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            atomic.discard(folder, temp)
+            raise
 
 
 def forget(root: Path) -> None:
@@ -134,8 +147,8 @@ def size(root: Path) -> int:
         return 0
 
 
-def _append(root: Path, row: dict[str, Any]) -> None:
-    """Add a line, durably; a line that a crash cut short before it is ended first."""
+def _append(root: Path, row: dict[str, Any], *, is_durable: bool = True) -> None:
+    """Add a line; a line that a crash cut short before it is ended first."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with paths.open_folder(root, (OWN_FOLDER,), make=True) as folder:
         fd = os.open(NAME, flags, 0o600, dir_fd=folder)
@@ -148,10 +161,11 @@ def _append(root: Path, row: dict[str, Any]) -> None:
             elif os.pread(fd, 1, end - 1) != b"\n":
                 lines.insert(0, b"")
             _write_all(fd, b"\n".join(lines) + b"\n")
-            os.fsync(fd)
+            if is_durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
-        if not end:
+        if is_durable and not end:
             os.fsync(folder)
 
 

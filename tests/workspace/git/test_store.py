@@ -141,7 +141,7 @@ def test_many_commits_leave_few_files(repo: Repository):
     packing.join = counted
     try:
         ids = []
-        for number in range(200):
+        for number in range(120):
             ids.append(commit(repo, {f"skills/s{number % 50}/SKILL.md": b"%d" % number}))
             repo.tidy()
     finally:
@@ -153,7 +153,7 @@ def test_many_commits_leave_few_files(repo: Repository):
     assert git(repo.git_dir, "rev-list", "main").split() == ids[::-1]
     check(repo.git_dir)
     with Repository(repo.git_dir) as again:
-        assert contents(again, ids[-1])["skills/s49/SKILL.md"] == b"199"
+        assert contents(again, ids[-1])["skills/s19/SKILL.md"] == b"119"
 
 
 def test_a_reader_does_not_mind_packs_being_joined(repo: Repository):
@@ -318,16 +318,16 @@ def test_nothing_of_the_environment_or_the_folder_has_a_say(
 
 
 def test_open_files_stay_where_they_were(tmp_path: Path):
-    """Five hundred rounds in one process leave its open files and children as they were."""
+    """Hundreds of rounds in one process leave its open files and children as they were."""
     folder = Path("/proc/self/fd")
     with Repository.create(tmp_path / "store.git") as repo:
         commit(repo, {"a": b"x"})
-    before = len(os.listdir(folder))
-    for number in range(500):
+    before = len(list(folder.iterdir()))
+    for number in range(250):
         with Repository(tmp_path / "store.git") as repo:
             commit(repo, {"a": b"%d" % number})
             repo.tidy()
-    assert len(os.listdir(folder)) == before
+    assert len(list(folder.iterdir())) == before
     maps = Path("/proc/self/maps").read_text()
     assert str(tmp_path) not in maps
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
@@ -354,7 +354,7 @@ def applied(files: dict[str, bytes], changes: dict[str, bytes | None]) -> dict[s
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(CHANGES, min_size=1, max_size=5))
 def test_trees_hold_what_was_put_into_them(tmp_path_factory, steps):
     """Whatever changes follow each other: the files, the differences, and git's own opinion."""
@@ -391,6 +391,7 @@ def test_a_folder_that_is_none_is_refused(repo: Repository):
     """An entry whose name would lead elsewhere is damage, not a path."""
     with repo.batch() as batch:
         bad = [batch.tree([TreeEntry(name, "0" * 40)]) for name in ("..", ".", "a/b")]
-    for sha in bad:
-        with pytest.raises(StoreBroken):
-            repo.tree(sha)
+    with Repository(repo.git_dir) as again:
+        for sha in bad:
+            with pytest.raises(StoreBroken):
+                again.tree(sha)
