@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from jenny import env
 from jenny.env import DataFolder
 
 START_SECONDS = 10
@@ -146,12 +147,15 @@ def last_words(data: DataFolder) -> str:
 
 @contextlib.contextmanager
 def for_command(data: DataFolder) -> Iterator[None]:
-    """A server for the length of a command, when none runs.
+    """A server for the length of a command, when none runs and ``REDIS_URL`` names none.
 
     Commands that run at once share it: each holds the folder's lock shared, and the one
     that can have it alone at its end is the last and ends the server. ``manage.py up``
     takes the lock alone, so a server of its own is never started or ended here.
     """
+    if env.secret("REDIS_URL"):
+        yield
+        return
     with data.running_lock.open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -4,9 +4,12 @@ import signal
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
+from jenny import valkey
+from jenny import env, valkey
 from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
 from jenny.chat import commands
@@ -40,6 +43,10 @@ class Command(AnsweringCommand):
 
     def answer(self, **options: Any) -> dict[str, Any]:
         """Say it, wait for the turn's end, and give its reply."""
+        with valkey.for_command(settings.JENNY_DATA):
+            return self._said(**options)
+
+    def _said(self, **options: Any) -> dict[str, Any]:
         started = time.monotonic()
         try:
             text = accept.check_text(options["text"])
