@@ -86,7 +86,7 @@ def _until_seen(visitor: Visitor, peer: peers.Peer) -> list[Row]:
 
     def ours() -> float:
         visitor.connect()
-        return _heard(visitor, [chat], 0.8, lambda: visitor.send(chat, "sent 0."))["first"][-1]
+        return _heard(visitor, [chat], 1.5, lambda: visitor.send(chat, "sent 0."))["first"][-1]
 
     def theirs() -> float:
         return _latencies(peer.ask("send", name="with5", session="bench:two"))["first"][-1]

@@ -21,7 +21,7 @@ from bench.harness import Bar, Row, median, percentile, report, take_turns
     ],
 )
 def test_bar(bar: Bar, ours: float, peer: float | None, met: bool | None) -> None:
-    """A bar is met when all that it asks for is; one that asks for what no peer gave says nothing."""
+    """A bar is met when all that it asks for is; without a peer, a share of it says nothing."""
     assert bar.met(ours, peer) is met
 
 
