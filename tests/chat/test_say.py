@@ -2,6 +2,10 @@
 
 import json
 
+import redis
+
+from jenny import valkey
+from jenny.env import DataFolder
 from tests.model_server import Fail
 from tests.support.chat import asked
 from tests.support.stack import OWNER, PASSWORD, environment_for, manage
@@ -28,6 +32,10 @@ def test_a_turn_without_the_app(short_path, model_server):
     third = say(short_path, url, "--new", "/history")
     assert third["conversation"] != first["conversation"]
     assert "Nothing has been said" in third["reply"]
+    data = DataFolder(short_path)
+    assert not valkey.answers(data), "the queue's server outlived the command that started it"
+    with valkey.for_command(data), redis.Redis(unix_socket_path=str(data.redis_socket)) as queue:
+        assert queue.llen("chat") == 1, "the title is made at the next start"
 
 
 def test_a_failed_turn_is_no_success(short_path, model_server):
