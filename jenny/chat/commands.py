@@ -19,6 +19,8 @@ COMMANDS = (
     Command("/status", "", "Show the model, the tokens used and what runs."),
     Command("/model", "[preset]", "Show the models, or choose the one for this conversation."),
     Command("/history", "[n]", "Show the last messages in short, 10 when no number is given."),
+    Command("/dream-log", "[sha]", "Show what Dream changed last, or one version by its id."),
+    Command("/dream-restore", "[sha]", "List what Dream changed, or undo one version by its id."),
     Command("/skill", "", "List the skills of this workspace."),
 )
 

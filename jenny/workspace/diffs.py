@@ -166,6 +166,15 @@ def fenced(text: str, language: str = "diff") -> str:
     return f"{fence}{language}\n{text}{'' if text.endswith('\n') else '\n'}{fence}"
 
 
+def code_span(text: str) -> str:
+    """*text* as Markdown code on one line, whatever is in it."""
+    plain = plain_path(text)
+    longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if plain.startswith("`") or plain.endswith("`") else ""
+    return f"{fence}{pad}{plain}{pad}{fence}"
+
+
 def plain_path(path: str) -> str:
     """A path on one line, with nothing invisible in it."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in path)

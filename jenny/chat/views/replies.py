@@ -1,17 +1,19 @@
 """What the commands answer, as Markdown."""
 
 from collections.abc import Callable
+from datetime import tzinfo
 
 from django.conf import settings
 from django.db.models import Sum
 
+from jenny.accounts.zones import zone
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
 from jenny.chat.views.models_menu import presets_of
 from jenny.chat.views.pages import meter_of
 from jenny.workspace import config as workspace_config
-from memory import skills
+from memory import skills, versions
 
 # /history: how many messages by default and at most, and characters of each.
 SHOWN, MOST_SHOWN, EXCERPT = 10, 50, 200
@@ -113,6 +115,21 @@ def _skill(chat: Conversation, _argument: str) -> str:
     return "\n".join(f"- **{_plain(skill.name)}**: {_plain(skill.description)}" for skill in found)
 
 
+def _dream_log(chat: Conversation, argument: str) -> str:
+    return versions.log_text(chat.workspace.root, argument, _zone(chat))
+
+
+def _dream_restore(chat: Conversation, argument: str) -> str:
+    owner = chat.workspace.owner_id
+    return versions.restore_text(chat.workspace.root, argument, _zone(chat), account=owner)
+
+
+def _zone(chat: Conversation) -> tzinfo:
+    """What times are shown in: the workspace's zone, or the person's."""
+    own = workspace_config.load(chat.workspace.root).get("agents.defaults.timezone")
+    return zone(own or chat.workspace.owner.time_zone)
+
+
 def _plain(text: str) -> str:
     """*text* with what Markdown would read as its own made literal."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!" else char for char in text)
@@ -124,5 +141,7 @@ _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/status": _status,
     "/model": _model,
     "/history": _history,
+    "/dream-log": _dream_log,
+    "/dream-restore": _dream_restore,
     "/skill": _skill,
 }

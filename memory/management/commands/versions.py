@@ -1,0 +1,217 @@
+"""``versions``: what Dream changed in the memory files, and taking one of its changes back."""
+
+import argparse
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.models import Workspace
+from jenny.accounts.zones import zone
+from jenny.workspace import config, diffs
+from jenny.workspace.errors import VersionAmbiguous, WorkspaceError
+from jenny.workspace.versions import messages
+from jenny.workspace.versions.history import FileChange, open_history
+from jenny.workspace.versions.messages import Version
+from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo, undo
+from memory.versions import TIME, cursor_sentence, kind_label
+
+# A file's change is printed up to so many characters; ``--json`` has all of it.
+PRINTED_CHARS = 20_000
+
+type Answer = dict[str, Any]
+
+
+class Command(AnsweringCommand):
+    """Versions of the memory files."""
+
+    help = "Versions of the memory files: list them, show one, undo one."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to do; ``--json`` and ``--workspace`` stand before or after it."""
+        super().add_arguments(parser)
+        parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
+        both = CommandParser(add_help=False)
+        both.add_argument(
+            "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS,
+            help="answer as one JSON object",
+        )  # fmt: skip
+        both.add_argument(
+            "--workspace", default=argparse.SUPPRESS, metavar="SLUG", help="which workspace"
+        )
+        verbs = parser.add_subparsers(dest="verb", required=True)
+
+        verb = verbs.add_parser("list", parents=[both], help="list Dream's, newest first")
+        verb.add_argument("--limit", type=int, default=20, metavar="N", help="so many (20)")
+        verb.add_argument("--all", action="store_true", help="also edits made outside Dream")
+        verb.add_argument("--path", default=None, help="only those that changed this file")
+
+        verb = verbs.add_parser("show", parents=[both], help="show what one changed")
+        verb.add_argument("version", help="its id, 4 digits or more, or latest")
+
+        verb = verbs.add_parser("restore", parents=[both], help="undo one of Dream's")
+        verb.add_argument("version", help="its id, 4 digits or more, or latest")
+        verb.add_argument("--dry-run", action="store_true", help="only say what it would do")
+
+    def answer(self, **options: Any) -> Answer:
+        """Do what the verb says."""
+        workspace = workspace_called(options["workspace"])
+        try:
+            answer: Answer = VERBS[options["verb"]](workspace, options)
+        except VersionAmbiguous as error:
+            ids = "\n".join(f"  {sha}" for sha in error.candidates)
+            message = f"{error.sentence} Nothing was changed.\n{ids}"
+            raise CommandError(message) from error
+        except WorkspaceError as error:
+            raise CommandError(error.sentence) from error
+        return {"workspace": workspace.slug} | answer
+
+
+def _list(workspace: Workspace, options: dict[str, Any]) -> Answer:
+    kinds = None if options["all"] else messages.UNDOABLE
+    with open_history(workspace.root) as history:
+        found = history.log(kinds=kinds, limit=max(options["limit"], 0), path=options["path"])
+    where = _zone(workspace)
+    return {
+        "sentence": "\n".join(_line(row, where) for row in found) or "There is no version yet.",
+        "versions": [_facts(row) for row in found],
+    }
+
+
+def _show(workspace: Workspace, options: dict[str, Any]) -> Answer:
+    with open_history(workspace.root) as history:
+        version = _chosen(workspace, options["version"])
+        changes = history.changes(version)
+    text = "".join(change.diff for change in changes)
+    return {
+        "sentence": "\n".join(
+            [_line(version, _zone(workspace)), "", diffs.bounded(text, PRINTED_CHARS).rstrip()]
+        ),
+        "version": _facts(version),
+        "files": [_change(change) for change in changes],
+    }
+
+
+def _restore(workspace: Workspace, options: dict[str, Any]) -> Answer:
+    version = _chosen(workspace, options["version"])
+    if options["dry_run"]:
+        plan = plan_undo(workspace.root, version.sha)
+        return {"sentence": _plan_told(plan, "would be "), "version": None} | _plan(plan)
+    done = undo(workspace.root, version.sha)
+    return {
+        "sentence": _told(done),
+        "version": done.version.sha if done.version else None,
+        "pending": [row.sha for row in done.pending],
+        "dropped": done.dropped,
+        "problem": done.problem,
+    } | _plan(done.plan)
+
+
+VERBS: dict[str, Callable[[Workspace, dict[str, Any]], Answer]] = {
+    "list": _list,
+    "show": _show,
+    "restore": _restore,
+}
+
+
+def _chosen(workspace: Workspace, text: str) -> Version:
+    """The version that was asked for."""
+    with open_history(workspace.root) as history:
+        if text != "latest":
+            return history.resolve(text)
+        newest = history.log(kinds=messages.UNDOABLE, limit=1)
+    if not newest:
+        message = "Dream has not changed anything yet, so there is no version of its."
+        raise CommandError(message)
+    return newest[0]
+
+
+def _zone(workspace: Workspace) -> dt.tzinfo:
+    """What times are shown in."""
+    own = config.load(workspace.root).get("agents.defaults.timezone")
+    return zone(own or workspace.owner.time_zone)
+
+
+def _line(version: Version, where: dt.tzinfo) -> str:
+    when = dt.datetime.fromtimestamp(version.when, where).strftime(TIME)
+    subject = diffs.plain_path(version.subject)
+    return f"{version.short}  {when}  {subject}  [{kind_label(version)}]"
+
+
+def _facts(version: Version) -> Answer:
+    """A version for scripts."""
+    return {
+        "id": version.sha,
+        "parent": version.parent,
+        "at": dt.datetime.fromtimestamp(version.when, dt.UTC).isoformat(),
+        "kind": version.kind,
+        "actor": version.actor,
+        "subject": version.subject,
+        "runs": list(version.runs),
+        "cursor": version.cursor,
+        "undoes": version.undoes,
+        "can_be_undone": version.can_be_undone,
+    }
+
+
+def _change(change: FileChange) -> Answer:
+    counts = change.counts
+    return {
+        "path": change.path,
+        "added": counts.added,
+        "removed": counts.removed,
+        "binary": counts.is_binary,
+        "new": change.old is None,
+        "deleted": change.new is None,
+        "diff": change.diff,
+    }
+
+
+def _plan(plan: UndoPlan) -> Answer:
+    """A plan for scripts."""
+    return {
+        "undoes": plan.version.sha,
+        "files": [
+            {
+                "path": step.path,
+                "label": step.label,
+                "verb": step.verb,
+                "later": [row.sha for row in step.later],
+                "pending": step.is_pending,
+            }
+            for step in plan.steps
+        ],
+        "cursor": {
+            "before": plan.cursor.before,
+            "after": plan.cursor.after,
+            "entries": plan.cursor.entries,
+        },
+    }
+
+
+def _told(done: Undone) -> str:
+    if not done.written:
+        return "Nothing to do: every file is already as it was before that version."
+    end = f"The new version is {done.version.short}." if done.version else done.problem
+    kept = [f"Kept first, in a version of its own: {row.short}." for row in done.pending]
+    return "\n".join([_plan_told(done.plan, ""), *kept, end])
+
+
+def _plan_told(plan: UndoPlan, would: str) -> str:
+    """A plan, or what came of it, for a reader."""
+    lines = [_step_line(step, would) for step in plan.steps]
+    return "\n".join(line for line in (*lines, cursor_sentence(plan.cursor)) if line)
+
+
+def _step_line(step: Step, would: str) -> str:
+    path = diffs.plain_path(step.path)
+    if step.label == "already there":
+        return f"{path}: already as it was before"
+    line = f"{path}: {would}{step.verb}"
+    if step.label == "moved on":
+        later = ", ".join(row.short for row in step.later)
+        where = f" ({later})" if later else ""
+        line += f"; changed since{where}, which goes too"
+    return line

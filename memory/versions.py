@@ -1,0 +1,240 @@
+"""What is said of versions in the chat: Markdown, bounded, with nothing in it that runs away."""
+
+import datetime as dt
+from collections.abc import Sequence
+from pathlib import Path
+
+from jenny.workspace import diffs
+from jenny.workspace.diffs import code_span
+from jenny.workspace.errors import VersionAmbiguous, VersionsOff, WorkspaceError
+from jenny.workspace.versions import messages, scan
+from jenny.workspace.versions.history import FileChange, History, open_history
+from jenny.workspace.versions.messages import Version
+from jenny.workspace.versions.tracked import CURSOR
+from jenny.workspace.versions.undo import CursorStep, Step, Undone, cursor_in, undo
+
+LISTED = 10
+FILES_NAMED = 20
+LINES_NAMED = 12
+DIFF_CHARS = 6000
+TIME = "%Y-%m-%d %H:%M"
+
+
+def log_text(root: Path, argument: str, zone: dt.tzinfo) -> str:
+    """The answer to ``/dream-log [id]``; *zone* is what times are shown in."""
+    try:
+        with open_history(root) as history:
+            if argument.strip():
+                return _shown(history, history.resolve(argument.split(maxsplit=1)[0]), zone)
+            newest = history.log(kinds=messages.UNDOABLE, limit=LISTED)
+            if not newest:
+                return _nothing_yet(root)
+            text = _shown(history, newest[0], zone)
+            if newest[1:]:
+                rows = "\n".join(_row(version, zone) for version in newest[1:])
+                text += f"\n\nBefore that:\n\n{rows}\n\n`/dream-log` with an id shows one of them."
+            return text
+    except VersionAmbiguous as error:
+        return _candidates(root, error, zone)
+    except WorkspaceError as error:
+        return _problem(error)
+
+
+def restore_text(root: Path, argument: str, zone: dt.tzinfo, *, account: int | None) -> str:
+    """The answer to ``/dream-restore [id]``: the list to choose from, or what was undone."""
+    try:
+        with open_history(root) as history:
+            if not argument.strip():
+                return _choice(root, history, zone)
+            version = history.resolve(argument.split(maxsplit=1)[0])
+        return undone_text(undo(root, version.sha, account=account), zone)
+    except VersionAmbiguous as error:
+        return _candidates(root, error, zone)
+    except WorkspaceError as error:
+        return _problem(error)
+
+
+def undone_text(done: Undone, zone: dt.tzinfo) -> str:
+    """What undoing a version did."""
+    version = done.plan.version
+    if not done.written:
+        return (
+            f"Nothing to do: every file is already as it was before `{version.short}`. "
+            "Nothing was written."
+        )
+    parts = [f"Undone: `{version.short}` of {_time(version, zone)}, {code_span(version.subject)}."]
+    if done.version is not None:
+        parts[0] += f" The new version is `{done.version.short}`."
+    else:
+        parts[0] += f" It has no version yet: {done.problem} The next version will hold it."
+    parts.append(_bullets([_step_row(step) for step in done.written], "file"))
+    moved = [step for step in done.written if step.label == "moved on"]
+    if moved:
+        parts.append(
+            "**Later changes that went with it:**\n\n"
+            + _bullets([_lost_row(step) for step in moved], "file")
+        )
+    if done.pending:
+        ids = ", ".join(f"`{row.short}`" for row in done.pending[:LISTED])
+        parts.append(f"Before that, what was in no version yet was kept in {ids}.")
+    parts.append(cursor_sentence(done.plan.cursor))
+    if done.version is not None:
+        parts.append(
+            f"`/dream-log {done.version.short}` shows what changed; "
+            f"`/dream-restore {done.version.short}` takes it back."
+        )
+    return "\n\n".join(part for part in parts if part)
+
+
+def cursor_sentence(cursor: CursorStep) -> str:
+    """What becomes of Dream's cursor, as a sentence; empty when there is nothing to say."""
+    if cursor.moves and cursor.before is not None and cursor.after is not None:
+        first, last = cursor.after + 1, cursor.before
+        count = last - first + 1
+        entries = f"Entry {last} of" if count == 1 else f"Entries {first} to {last} of"
+        verb = "is" if count == 1 else "are"
+        return f"{entries} the history ({count:,}) {verb} offered to Dream again."
+    if cursor.entries is not None and cursor.before is not None:
+        return (
+            f"Dream's cursor stays at {cursor.before}: newer runs stand, so no entry is offered "
+            "again."
+        )
+    return ""
+
+
+def kind_label(version: Version) -> str:
+    """What kind of version it is, in words."""
+    labels = {
+        "dream": "Dream",
+        "restore": "an undoing",
+        "edits": f"edits made outside Dream ({version.actor or 'unknown'})",
+        "first": "the first version",
+        "foreign": "made by another program",
+    }
+    return labels[version.kind]
+
+
+def _shown(history: History, version: Version, zone: dt.tzinfo) -> str:
+    """One version with its changes."""
+    changes = history.changes(version)
+    head = f"**{diffs.plain_path(version.subject)}**".replace("\n", " ")
+    facts = [f"`{version.short}`", _time(version, zone), kind_label(version)]
+    if version.runs:
+        facts.append(f"run {code_span(', '.join(version.runs[:3]))}")
+    parts = [head if version.kind != "foreign" else code_span(version.subject), " · ".join(facts)]
+    files = [row for row in changes if row.path != CURSOR]
+    if not files:
+        parts.append("It is recorded without a difference in any file.")
+    else:
+        parts.append(_bullets([_change_row(row) for row in files], "file"))
+        parts.append(diffs.fenced(_diff(files)))
+    if version.can_be_undone:
+        parts.append(f"`/dream-restore {version.short}` undoes it.")
+    else:
+        parts.append("Only what Dream did, and undoing it, can be undone here.")
+    return "\n\n".join(parts)
+
+
+def _diff(changes: Sequence[FileChange]) -> str:
+    """The bounded difference of several files."""
+    text, left_out = "", 0
+    for change in changes:
+        if len(text) < DIFF_CHARS:
+            text += change.diff
+        else:
+            left_out += 1
+    text = diffs.bounded(text, DIFF_CHARS)
+    return f"{text}… {left_out:,} more files\n" if left_out else text
+
+
+def _choice(root: Path, history: History, zone: dt.tzinfo) -> str:
+    """The versions that can be undone."""
+    newest = history.log(kinds=messages.UNDOABLE, limit=LISTED)
+    if not newest:
+        return _nothing_yet(root)
+    rows = "\n".join(_row(version, zone) for version in newest)
+    return (
+        f"What can be undone, newest first:\n\n{rows}\n\n"
+        f"`/dream-log {newest[0].short}` shows one, `/dream-restore {newest[0].short}` undoes it: "
+        "what it changed and nothing else. That makes a new version, which can be undone as well."
+    )
+
+
+def _nothing_yet(root: Path) -> str:
+    """What to say where there is nothing to show or undo."""
+    try:
+        cursor = cursor_in(scan.content(root, CURSOR))
+    except OSError:
+        cursor = None
+    if cursor:
+        return (
+            "Dream has run, but it has not changed a file since versions are kept. Each run that "
+            "does leaves a version here, which can be looked at and undone."
+        )
+    return (
+        "Dream has not run yet. When it does, each run that changes your memory files leaves a "
+        "version here: `/dream-log` shows what it changed, `/dream-restore` takes it back."
+    )
+
+
+def _candidates(root: Path, error: VersionAmbiguous, zone: dt.tzinfo) -> str:
+    """The versions that an id may mean."""
+    try:
+        with open_history(root) as history:
+            found = [history.version(sha) for sha in error.candidates]
+    except WorkspaceError as problem:
+        return _problem(problem)
+    digits = max(messages.SHORT, _distinct([row.sha for row in found]))
+    rows = "\n".join(_row(version, zone, digits) for version in found)
+    return f"{error.sentence} Nothing was changed.\n\n{rows}"
+
+
+def _distinct(ids: Sequence[str]) -> int:
+    """How many digits tell these ids apart."""
+    return next((n for n in range(1, 41) if len({sha[:n] for sha in ids}) == len(ids)), 40)
+
+
+def _problem(error: WorkspaceError) -> str:
+    """What stood in the way."""
+    text = diffs.plain_path(error.sentence)
+    plain = "".join(f"\\{char}" if char in "\\`*_[]<>|~$" else char for char in text)
+    if isinstance(error, VersionsOff):
+        return f"Versions are off: {plain} Everything else works."
+    return plain
+
+
+def _time(version: Version, zone: dt.tzinfo) -> str:
+    return dt.datetime.fromtimestamp(version.when, zone).strftime(TIME)
+
+
+def _row(version: Version, zone: dt.tzinfo, digits: int = messages.SHORT) -> str:
+    return f"- `{version.sha[:digits]}` {_time(version, zone)} {code_span(version.subject)}"
+
+
+def _change_row(change: FileChange) -> str:
+    mark = " (new)" if change.old is None else " (removed)" if change.new is None else ""
+    counts = change.counts
+    what = "no text" if counts.is_binary else f"+{counts.added} −{counts.removed}"
+    return f"- {code_span(change.path)} {what}{mark}"
+
+
+def _step_row(step: Step) -> str:
+    return f"- {code_span(step.path)} {step.verb}"
+
+
+def _lost_row(step: Step) -> str:
+    """What was done to a file since the version, and by which versions."""
+    counts = step.lost.counts
+    what = "no text" if counts.is_binary else f"+{counts.added} −{counts.removed}"
+    if step.found is None:
+        what = "it had been deleted"
+    by = ", ".join(f"`{row.short}`" for row in step.later[:3])
+    more = f" and {len(step.later) - 3} more" if len(step.later) > 3 else ""  # noqa: PLR2004
+    return f"- {code_span(step.path)} {what}{f', kept in {by}{more}' if by else ''}"
+
+
+def _bullets(rows: Sequence[str], noun: str) -> str:
+    """Rows, at most so many."""
+    left = len(rows) - FILES_NAMED
+    more = [f"- … and {left:,} more {noun}{'' if left == 1 else 's'}"] if left > 0 else []
+    return "\n".join([*rows[:FILES_NAMED], *more])
