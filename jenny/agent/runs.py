@@ -18,6 +18,7 @@ BLOCKS = (
     "wikis",
     "always_skills",
     "skills",
+    "pending",
     "tools",
 )
 

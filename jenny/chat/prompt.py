@@ -20,6 +20,7 @@ from jenny.agent.tokens import estimate
 from jenny.agent.tools import sandbox
 from jenny.workspace import config
 from memory import context, skills
+from memory.history import prompt as history
 from wikis import listing
 
 _PROMPTS = Path(__file__).with_name("prompts")
@@ -217,5 +218,6 @@ _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "wikis": lambda request: listing.block(request.root),
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
+    "pending": lambda request: history.block(request.root),
     "tools": _tools,
 }

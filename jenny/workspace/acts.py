@@ -101,10 +101,11 @@ def settle(root: Path) -> None:
             if act is None:
                 journal.set_aside(root, name)
                 continue
-            if act.undo:
-                _undo(root, act)
-            else:
-                _redo(root, act)
+            with locks.for_files(root, ["/".join(step.parts) for step in act.steps]):
+                if act.undo:
+                    _undo(root, act)
+                else:
+                    _redo(root, act)
             journal.finish(root, act)
         except OSError as error:
             if error.errno in _PASSING:

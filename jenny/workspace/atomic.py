@@ -21,8 +21,10 @@ def is_temp(name: str) -> bool:
     return name.startswith(f"{OWN_PREFIX}-") and name.endswith(TEMP_SUFFIX)
 
 
-def stage(folder: int, name: str, data: bytes, *, mode: int | None = None) -> str:
-    """Write *data* to a synced temporary file that is to become *name*; its name.
+def stage(
+    folder: int, name: str, data: bytes, *, mode: int | None = None, synced: bool = True
+) -> str:
+    """Write *data* to a temporary file, synced, that is to become *name*; its name.
 
     It takes over the permissions of the file it will replace; a new file gets *mode*, or the
     system's usual one.
@@ -35,7 +37,8 @@ def stage(folder: int, name: str, data: bytes, *, mode: int | None = None) -> st
             file.write(data)
             file.flush()
             _take_over(folder, name, fd)
-            os.fsync(fd)
+            if synced:
+                os.fsync(fd)
     except BaseException:
         discard(folder, temp)
         raise
@@ -48,11 +51,19 @@ def land(folder: int, temp: str, name: str) -> None:
     os.fsync(folder)
 
 
-def replace(folder: int, name: str, data: bytes, *, mode: int | None = None) -> None:
-    """Replace the content of *name*, or make it (with *mode*), in one step."""
-    temp = stage(folder, name, data, mode=mode)
+def replace(
+    folder: int, name: str, data: bytes, *, mode: int | None = None, synced: bool = True
+) -> None:
+    """Replace the content of *name*, or make it (with *mode*), in one step.
+
+    Without *synced*, only a process may be stopped at any moment; the machine may not.
+    """
+    temp = stage(folder, name, data, mode=mode, synced=synced)
     try:
-        land(folder, temp, name)
+        if synced:
+            land(folder, temp, name)
+        else:
+            os.rename(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
         discard(folder, temp)
         raise

@@ -3,11 +3,12 @@
 A write is: lock → re-read → compare → write rules → atomic replace.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, cast
 
-from jenny.workspace import acts, content, journal, listing, names, paths
+from jenny.workspace import acts, content, journal, listing, locks, names, paths
 from jenny.workspace.content import FileVersion, version_of
 from jenny.workspace.errors import FileMissing, PathRefused, WriteRefused
 from jenny.workspace.listing import Entry
@@ -134,7 +135,7 @@ class Workspace:
         Raises:
             VersionMismatch, WriteRefused, …: as ``write``; none of the files was written.
         """
-        with acts.locked(self.root):
+        with self._locked(*files):
             for path, version in (expect or {}).items():
                 content.expect_version(self._current(self._locate(path)), version, path)
             every = [self._change(path, data) for path, data in files.items()]
@@ -165,7 +166,7 @@ class Workspace:
         expect: str | _Any | None,
     ) -> FileVersion | None:
         """Change one file under the lock; what is there afterwards."""
-        with acts.locked(self.root):
+        with self._locked(path):
             place = self._writable(path, None)
             old = self._current(place)
             if not isinstance(expect, _Any):
@@ -179,6 +180,12 @@ class Workspace:
             apply_rules([wanted])
             content.put(place, new)
             return _version_or_none(wanted)
+
+    @contextlib.contextmanager
+    def _locked(self, *files: str) -> Iterator[None]:
+        """The locks that changing these files takes."""
+        with acts.locked(self.root), locks.for_files(self.root, map(self.relative, files)):
+            yield
 
     def _locate(self, path: str) -> Place:
         """The path behind the gate."""

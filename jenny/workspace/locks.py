@@ -11,7 +11,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -35,6 +35,9 @@ LOCK_FILES = {
     Level.HISTORY: "memory/.history.lock",
     Level.GIT: f"{OWN_FOLDER}/git.lock",
 }
+# The history's files: whoever changes one of them holds the history lock as well.
+_OF_HISTORY = ("memory/history.jsonl", "memory/.cursor", "memory/.dream_cursor")
+_OF_HISTORY_TOO = "memory/archive/history-"
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,16 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
         threads.release()
 
 
+@contextlib.contextmanager
+def for_files(root: Path, files: Iterable[str]) -> Iterator[None]:
+    """Hold, beside the workspace lock, what changing these *files* (paths from *root*) takes."""
+    if any(path in _OF_HISTORY or path.startswith(_OF_HISTORY_TOO) for path in files):
+        with hold(root, Level.HISTORY):
+            yield
+    else:
+        yield
+
+
 def holds(root: Path, level: Level) -> bool:
     """Whether this thread holds the lock."""
     return any(held.root == root and held.level == level for held in _mine.held)
@@ -136,8 +149,8 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
             fd = _flock(path, level, deadline, timeout)
         finally:
             _close(turn)
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+        # As long for every process: making it shorter first would wait for the disk.
+        os.pwrite(fd, b"%-19d\n" % os.getpid(), 0)
     except OSError as error:
         message = f"The workspace cannot be locked: {reason_of(error)}. Nothing was written."
         raise WriteFailed(message) from error

@@ -86,6 +86,29 @@ class StampedFile[R]:
         return result
 
 
+class StampedFiles[R]:
+    """Several files of each workspace together, with what *derive* makes of its folder; for what
+    reads them by itself. None of them is followed when it is a link."""
+
+    def __init__(self, files: Sequence[str], derive: Callable[[Path], R]) -> None:
+        self._files = tuple(files)
+        self._derive = derive
+        self._kept: Kept[tuple[tuple[Stamp | None, ...], R]] = Kept(256)
+
+    def read(self, root: Path) -> R:
+        """What *derive* makes of the files as they are on disk now."""
+        found = tuple(_stamp_at(f"{root}/{path}") for path in self._files)
+        kept = self._kept.get(str(root))
+        if kept is not None and kept[0] == found:
+            return kept[1]
+        # Stamped before they are read, as above.
+        is_fresh = any(stamp is not None and _is_fresh(stamp) for stamp in found)
+        result = self._derive(root)
+        if not is_fresh:
+            self._kept.put(str(root), (found, result))
+        return result
+
+
 @dataclass(frozen=True, slots=True)
 class _Child[T]:
     """A folder's child: its file's stamp and what was made of it. Without a stamp the file is

@@ -1,0 +1,221 @@
+"""Files that only grow, line by line, and the small files of state beside them.
+
+Replacing a whole file for each line added would cost more with every line. Here a line is added in
+place and synced, and only a crash can leave half of one, which whoever adds next cuts off. All of
+it happens under the history lock, which the caller holds; the write rules are asked as of any
+other write.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from jenny.workspace import atomic, locks, names, paths
+from jenny.workspace.errors import LockOrderError, PathRefused, WriteFailed, reason_of
+from jenny.workspace.locks import Level
+from jenny.workspace.rules import Actor, Change, apply_rules
+
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Lines:
+    """An open file, as long as it was when it was opened."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.size = os.fstat(fd).st_size
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes from *start* to before *end*."""
+        pieces = []
+        while start < end and (piece := os.pread(self._fd, end - start, start)):
+            pieces.append(piece)
+            start += len(piece)
+        return b"".join(pieces)
+
+
+class GrowingLines(Lines):
+    """A file that lines are added to; made by ``open_growing``."""
+
+    def __init__(self, fd: int, folder: int, about: tuple[Path, str, Actor]) -> None:
+        super().__init__(fd)
+        self._folder = folder
+        self._about = about
+
+    def add(self, data: bytes) -> None:
+        """Add *data* at the end, durably. The rules are told of it as a change from nothing.
+
+        Raises:
+            WriteRefused: a write rule said no.
+            WriteFailed: the disk did; the file is as it was.
+        """
+        root, path, actor = self._about
+        apply_rules([Change(path, b"", data, actor, root)])
+        try:
+            self._write(data)
+            os.fsync(self._fd)
+            if not self.size:
+                os.fsync(self._folder)  # the file may be new
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self.size)
+            raise _failed(path, error) from error
+        self.size += len(data)
+
+    def cut(self, size: int) -> None:
+        """Take away what lies beyond *size* bytes, durably."""
+        try:
+            os.ftruncate(self._fd, size)
+            os.fsync(self._fd)
+        except OSError as error:
+            raise _failed(self._about[1], error) from error
+        self.size = size
+
+    def _write(self, data: bytes) -> None:
+        view, at = memoryview(data), self.size
+        while view:
+            written = os.pwrite(self._fd, view, at)
+            view, at = view[written:], at + written
+
+
+@contextlib.contextmanager
+def open_lines(root: Path, path: str) -> Iterator[Lines | None]:
+    """The file at *path* of the workspace in the real folder *root*, for reading without any
+    lock; ``None`` when there is none.
+
+    Raises:
+        PathRefused: it is no plain file, or may not be read.
+    """
+    parts = tuple(path.split("/"))
+    try:
+        with paths.open_folder(root, parts[:-1]) as folder:
+            fd = os.open(parts[-1], _READING, dir_fd=folder)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise PathRefused(_unreadable(path, error)) from error
+    try:
+        _check_plain(fd, path)
+        yield Lines(fd)
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def open_growing(root: Path, path: str, actor: Actor) -> Iterator[GrowingLines]:
+    """The file at *path*, made when it is missing, for adding lines; the history lock is held.
+
+    A file that has a second name elsewhere (a backup made of hard links) gets a copy of its own
+    first, so that the other one stays as it is.
+
+    Raises:
+        PathRefused: it is no plain file.
+        WriteFailed: it cannot be opened for writing.
+    """
+    _check_lock(root)
+    *folders, name = path.split("/")
+    try:
+        with paths.open_folder(root, tuple(folders), make=True) as folder:
+            fd = _open_own(folder, name, path)
+            try:
+                yield GrowingLines(fd, folder, (root, path, actor))
+            finally:
+                os.close(fd)
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def put(root: Path, path: str, data: bytes, actor: Actor) -> None:
+    """Replace the file at *path* in one step, durably; the history lock is held.
+
+    Raises:
+        WriteRefused: a write rule said no.
+        WriteFailed: the disk did; the file is as it was.
+    """
+    _check_lock(root)
+    apply_rules([Change(path, None, data, actor, root)])
+    *folders, name = path.split("/")
+    try:
+        with paths.open_folder(root, tuple(folders), make=True) as folder:
+            atomic.replace(folder, name, data)
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def note(root: Path, path: str, data: bytes, actor: Actor) -> None:
+    """Replace a few bytes of state that can be derived again; the history lock is held.
+
+    Nothing is synced. As many bytes as are there already go over them in one write, of which no
+    process sees a half; renaming over a file can cost more than the sync of the line before it.
+
+    Raises:
+        WriteRefused: a write rule said no.
+        WriteFailed: the disk did; the file is as it was.
+    """
+    _check_lock(root)
+    apply_rules([Change(path, None, data, actor, root)])
+    *folders, name = path.split("/")
+    try:
+        with paths.open_folder(root, tuple(folders), make=True) as folder:
+            if not _written_over(folder, name, data):
+                atomic.replace(folder, name, data, synced=False)
+    except OSError as error:
+        raise _failed(path, error) from error
+
+
+def _written_over(folder: int, name: str, data: bytes) -> bool:
+    """Whether *data* took the place of as many bytes in a plain file of one name."""
+    try:
+        fd = os.open(name, _WRITING & ~os.O_CREAT, dir_fd=folder)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(fd)
+        fits = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        return fits and status.st_size == len(data) and os.pwrite(fd, data, 0) == len(data)
+    finally:
+        os.close(fd)
+
+
+def _open_own(folder: int, name: str, path: str) -> int:
+    """A descriptor of a plain file that has no second name."""
+    fd = os.open(name, _WRITING, 0o666, dir_fd=folder)
+    try:
+        if _check_plain(fd, path) == 1:
+            return fd
+        lines = Lines(fd)
+        atomic.replace(folder, name, lines.read(0, lines.size))
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)
+    return os.open(name, _WRITING, 0o666, dir_fd=folder)
+
+
+def _check_plain(fd: int, path: str) -> int:
+    """How many names the open file has; refuses what is no plain file."""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        message = f"{names.shown(path)} is no plain file. Nothing was read or written. Move it."
+        raise PathRefused(message)
+    return status.st_nlink
+
+
+def _check_lock(root: Path) -> None:
+    """A slip in the program, which would tear lines some day, is an error at once."""
+    if not locks.holds(root, Level.HISTORY):
+        message = "A file of the history is written without the history lock."
+        raise LockOrderError(message)
+
+
+def _failed(path: str, error: OSError) -> WriteFailed:
+    message = f"{names.shown(path)} could not be written: {reason_of(error)}. It is as it was."
+    return WriteFailed(message)
+
+
+def _unreadable(path: str, error: OSError) -> str:
+    return f"{names.shown(path)} cannot be read: {reason_of(error)}."

@@ -1,0 +1,188 @@
+"""The history file is added to here, and only here (02 §2).
+
+Everything happens under the history lock, whoever adds and from whichever process: the end of the
+file is put right, cursors are given out, all entries of one act are written in one piece and
+synced; only then are they acknowledged. What it costs does not depend on how long the file is.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from jenny.agent.messages import clean
+from jenny.workspace import config, linefile, locks
+from jenny.workspace.errors import WorkspaceError, WriteFailed
+from jenny.workspace.files import open_workspace
+from jenny.workspace.linefile import GrowingLines, Lines
+from jenny.workspace.locks import Level
+from jenny.workspace.redact import Hit, redact
+from jenny.workspace.rules import Actor
+from memory.errors import CursorBroken
+from memory.history import archive, cursors, pieces, tail
+from memory.history.entries import MAX_CURSOR, STAMP, Entry, NewEntry, parse, render
+
+logger = logging.getLogger(__name__)
+
+PATH = "memory/history.jsonl"
+# So many bytes at the end must be in order, else all of the file is read.
+_LOOKED_AT = 4_096
+ACTOR = Actor("pipeline", run="history")
+_USED_UP = (
+    f"{PATH} holds a cursor so large that no higher one can be given out. Nothing was added. "
+    "Correct that line."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What was added, and which secrets were taken out of it before."""
+
+    entries: tuple[Entry, ...] = ()
+    secrets: tuple[Hit, ...] = ()
+
+
+def append(
+    root: Path,
+    entries: Sequence[NewEntry],
+    *,
+    zone: str = "",
+    timeout: float = locks.TIMEOUT_SECONDS,
+) -> Appended:
+    """Add the entries as one act; when this returns, they are on disk.
+
+    Secrets are taken out first; then what is too long becomes a group. *zone* is the IANA name of
+    the zone that stamps are in when the workspace's settings name none.
+
+    Raises:
+        ValueError: an entry says nothing.
+        LockTimeout, WriteFailed, PathRefused: nothing was added, and the caller must advance
+            nothing.
+    """
+    stamp = _stamper(root, zone)
+    drafts, hits = _drafts(entries, stamp)
+    if not drafts:
+        return Appended()
+    with writing(root, timeout=timeout) as (real, file):
+        was_wrong = tail.mend(real, file, ACTOR)
+        first = _next_cursor(real, file, was_wrong=was_wrong)
+        if first + len(drafts) > MAX_CURSOR:
+            raise WriteFailed(_USED_UP)
+        made = tuple(replace(entry, cursor=first + at) for at, entry in enumerate(drafts))
+        file.add(b"".join(map(render, made)))
+        note_last(real, made[-1].cursor)
+    return Appended(made, hits)
+
+
+@contextmanager
+def writing(
+    root: Path, *, timeout: float = locks.TIMEOUT_SECONDS
+) -> Iterator[tuple[Path, GrowingLines]]:
+    """The workspace's real folder and its history file, under the history lock."""
+    # Opening it settles what a crash cut short, a restore of the history among it.
+    real = open_workspace(root, ACTOR).root
+    with (
+        locks.hold(real, Level.HISTORY, timeout=timeout),
+        linefile.open_growing(real, PATH, ACTOR) as file,
+    ):
+        yield real, file
+
+
+def note_last(real: Path, cursor: int) -> None:
+    """Note the last cursor given out. It can be derived, so that a full disk stops nobody."""
+    try:
+        linefile.note(real, cursors.COUNTER, b"%d\n" % cursor, ACTOR)
+    except WorkspaceError as error:
+        logger.warning("the last cursor could not be noted: %s", error)
+
+
+def zone_of(root: Path, fallback: str = "") -> str:
+    """The zone that the history's stamps are in: the workspace's, else *fallback*, else UTC."""
+    return config.load(root).get("agents.defaults.timezone") or fallback or "UTC"
+
+
+def highest(real: Path, file: Lines) -> int:
+    """The highest cursor in the file, in the archive and in either number beside it, by reading
+    all of them."""
+    entries = (parse(line.data) for line in tail.lines_back(file))
+    found = max((entry.cursor for entry in entries if entry), default=0)
+    return max(found, archive.highest(real), _known(real))
+
+
+def _known(real: Path) -> int:
+    """The higher one of the two numbers; one that is none counts for nothing."""
+    read = 0
+    with suppress(CursorBroken):
+        read = cursors.dream_cursor(real)
+    return max(cursors.counter(real) or 0, read)
+
+
+def _next_cursor(real: Path, file: Lines, *, was_wrong: bool) -> int:
+    """The first cursor to give out, from the end of the file; when something is odd there, from
+    all of it."""
+    if not was_wrong and cursors.counter(real) is not None:
+        seen = _last_cursors(file)
+        if seen is not None:
+            return max(seen, _known(real)) + 1
+    return highest(real, file) + 1
+
+
+def _last_cursors(file: Lines) -> int | None:
+    """The highest cursor among the last lines; ``None`` when they do not rise one by one or
+    the last one has none."""
+    above: int | None = None
+    highest_one = 0
+    for line in tail.lines_back(file):
+        if file.size - line.start > _LOOKED_AT and above is not None:
+            break
+        entry = parse(line.data)
+        if entry is None or (above is not None and entry.cursor >= above):
+            return None
+        above = entry.cursor
+        highest_one = max(highest_one, above)
+    return highest_one
+
+
+def _drafts(
+    entries: Sequence[NewEntry], stamp: Callable[[datetime | None], str]
+) -> tuple[list[Entry], tuple[Hit, ...]]:
+    """The entries as they will stand, with no cursors yet, and the secrets found in them."""
+    drafts: list[Entry] = []
+    hits: dict[str, int] = {}
+    for new in entries:
+        safe = redact(clean(new.content))
+        if not safe.text.strip():
+            raise ValueError("An entry of the history must say something.")
+        for hit in safe.hits:
+            hits[hit.kind] = hits.get(hit.kind, 0) + hit.count
+        contents = pieces.cut(safe.text, new.kind)
+        group = secrets.token_hex(6) if len(contents) > 1 else ""
+        drafts += [
+            Entry(
+                cursor=0,
+                timestamp=stamp(new.when),
+                content=content,
+                kind=new.kind,
+                conversation=new.conversation,
+                messages=new.messages,
+                group=group,
+                part=(number, len(contents)) if group else None,
+                prompt_visible=new.prompt_visible,
+            )
+            for number, content in enumerate(contents, 1)
+        ]
+    return drafts, tuple(Hit(kind, count) for kind, count in hits.items())
+
+
+def _stamper(root: Path, fallback: str) -> Callable[[datetime | None], str]:
+    """What makes stamps of aware times (``None``: of now) in the workspace's zone."""
+    try:
+        zone: tzinfo = ZoneInfo(zone_of(root, fallback))
+    except (LookupError, ValueError, OSError):
+        zone = UTC
+    now = datetime.now(UTC)
+    return lambda when: (when or now).astimezone(zone).strftime(STAMP)
