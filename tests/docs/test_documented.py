@@ -1,6 +1,7 @@
 """What the documents promise is there, and what is there is documented."""
 
 import ast
+import inspect
 import itertools
 import re
 import shlex
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from jenny import env
 from jenny.chat.commands import COMMANDS, usage
 from jenny.chat.toolset import TOOLS
 from jenny.workspace.config.fields import FIELDS
@@ -21,7 +23,7 @@ from tests.test_architecture import sources
 
 SETTINGS = (ROOT / "docs" / "settings.md").read_text()
 COMMAND_LINE = (ROOT / "docs" / "commands.md").read_text()
-READERS = frozenset({"text", "secret", "integer", "choice", "names"})
+READERS = frozenset(name for name, _ in inspect.getmembers(env, inspect.isfunction))
 # Names that the environment gives and nobody sets for Jenny.
 NOT_OURS = {"TMPDIR", "REMOTE_ADDR"}
 
