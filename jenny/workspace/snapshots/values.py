@@ -152,10 +152,14 @@ class Plan:
         return tuple(sorted((*self.thinned, *self.expired), key=lambda shot: shot.number))
 
     @property
+    def _staying(self) -> str:
+        return f"{counted(self.kept, 'snapshot')} {'stays' if self.kept == 1 else 'stay'}"
+
+    @property
     def sentence(self) -> str:
         """What would go, for a person."""
         if not self.goes:
-            return f"Nothing is to be deleted; {counted(self.kept, 'snapshot')} stay."
+            return f"Nothing is to be deleted; {self._staying}."
         parts = []
         if self.expired:
             oldest, newest = self.expired[0], self.expired[-1]
@@ -168,7 +172,7 @@ class Plan:
                 f"{counted(len(self.thinned), 'snapshot')} of days older than 30 days, of which "
                 "the last one stays"
             )
-        return f"To be deleted: {' and '.join(parts)}. {counted(self.kept, 'snapshot')} stay."
+        return f"To be deleted: {' and '.join(parts)}. {self._staying}."
 
 
 @dataclass(frozen=True)

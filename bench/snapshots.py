@@ -1,0 +1,122 @@
+"""Snapshots of a workspace: taking, listing and comparing them as they grow in number.
+
+``python -m bench.snapshots [NUMBER…]``: for each number of snapshots in the store, with one of
+2,000 files (200 MB in all) changed between two of them. Without numbers 10, 1,000 and 10,000.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bench.harness import Row, median, report
+from jenny.workspace.snapshots import comparing, pruning, retention, shelf, verifying
+from jenny.workspace.snapshots.scan import scan
+from jenny.workspace.snapshots.store import Store
+from jenny.workspace.snapshots.taking import create
+
+COUNTS = (10, 1_000, 10_000)
+FILES, SIZE = 2_000, 100_000
+RUNS = 7
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def make_workspace(root: Path) -> None:
+    """Files that shrink to about half, in 100 folders."""
+    for number in range(FILES):
+        path = root / f"folder{number % 100}" / f"{number}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(os.urandom(SIZE // 2) + b"a" * (SIZE // 2))
+        then = time.time() - 3600
+        os.utime(path, (then, then))
+
+
+def change(root: Path, number: int) -> None:
+    """Change one file."""
+    (root / f"folder{number % 100}" / f"{number % FILES}.md").write_text(f"change {number}\n")
+
+
+def spent(work: Callable[[], object]) -> float:
+    """Milliseconds that it takes."""
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1000
+
+
+def measured(root: Path, store: Store, number: int) -> dict[str, float]:
+    """Milliseconds of each act, the median of several, with *number* snapshots in the store."""
+    now = START + timedelta(minutes=number)
+    found: dict[str, list[float]] = {}
+    for run in range(RUNS):
+        change(root, number + run)
+        work: dict[str, Callable[[], object]] = {
+            "look (fingerprint)": lambda: scan(root).fingerprint,
+            "snapshot, one file changed": lambda: create(store, root, "dream", now=now),
+            "snapshot, nothing changed": lambda: create(store, root, "dream", now=now),
+            "list, cached": lambda: shelf.snapshots(store),
+            "diff of neighbours": lambda: _diff(store, 1),
+            "diff of newest and oldest": lambda: _diff(store, 0),
+            "diff with now": lambda: _with_now(store, root),
+        }
+        for name, act in work.items():
+            found.setdefault(name, []).append(spent(act))
+    (store.own / shelf.NAME).unlink()
+    found["list, cache lost"] = [spent(lambda: shelf.snapshots(store))]
+    found["check of the whole store"] = [spent(lambda: list(verifying.check(store)))]
+    return {name: median(times) for name, times in found.items()}
+
+
+def _diff(store: Store, back: int) -> None:
+    ids = store.ids()
+    with store.open() as repo:
+        old, new = store.get(repo, ids[-1 - back] if back else ids[0]), store.get(repo, ids[-1])
+        comparing.with_another(repo, old, new)
+
+
+def _with_now(store: Store, root: Path) -> None:
+    with store.open() as repo:
+        comparing.with_now(store, repo, store.get(repo, store.ids()[-1]), root)
+
+
+def rows(counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
+    """One row an act and number."""
+    first = spent(lambda: create(store, root, "manual", now=START))
+    found = [Row(f"first snapshot of {FILES:,} files, {FILES * SIZE // 10**6} MB", "ms", first)]
+    for count in counts:
+        for number in range(len(store.ids()), count):
+            change(root, number)
+            create(store, root, "dream", now=START + timedelta(minutes=number))
+        found += [
+            Row(f"{name}, {count:,} snapshots", "ms", value)
+            for name, value in measured(root, store, count).items()
+        ]
+        size = sum(path.stat().st_size for path in store.path.rglob("*") if path.is_file())
+        found.append(Row(f"store on disk, {count:,} snapshots", "MB", round(size / 1e6, 1)))
+    plan = retention.plan(shelf.snapshots(store), "week", now=START + timedelta(days=900), zone=UTC)
+    prune = spent(lambda: pruning.prune(store, plan, grace_seconds=-1))
+    found.append(Row(f"prune {len(plan.goes):,} of {len(plan.goes) + plan.kept:,}", "ms", prune))
+    subprocess.run(["git", "-C", store.path, "fsck", "--strict"], check=True, capture_output=True)
+    return found
+
+
+def main() -> None:
+    """Measure, print the table and keep it."""
+    counts = tuple(map(int, sys.argv[1:])) or COUNTS
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch, "workspace")
+        make_workspace(root)
+        found = rows(counts, root, Store(Path(scratch, "store.git")))
+    git = shutil.which("git")
+    version = subprocess.run(
+        [git or "git", "--version"], capture_output=True, text=True, check=True
+    )
+    report(found, {"git": version.stdout.strip().removeprefix("git version ")})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""Snapshots of the instance's workspaces: when they are taken, and what is said when not."""
+
+import shutil
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from jenny.accounts import access
+from jenny.accounts.checks import row_findings
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace import config
+from jenny.workspace.errors import FileMissing
+from jenny.workspace.snapshots import shelf
+from memory import tasks
+from memory.management import snapshots
+from memory.models import LOOK_EVERY, SnapshotState
+from tests.memory.management.conftest import START
+
+pytestmark = pytest.mark.django_db
+
+FIVE = timedelta(minutes=5)
+
+
+def taken(workspace: Workspace) -> list[str]:
+    """Why each snapshot was taken, newest first."""
+    return [shot.trigger for shot in shelf.snapshots(snapshots.store_of(workspace))]
+
+
+def scan(monkeypatch, now) -> None:
+    """The task of beat at that time."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    tasks.look_at_workspaces()
+
+
+def test_a_change_and_ten_quiet_minutes(workspace, monkeypatch):
+    """From nothing: the first scan saves the workspace; an edit is saved by the scan that finds
+    it unchanged for ten minutes; without an edit a day passes until the next look, which finds
+    nothing new."""
+    scan(monkeypatch, START)
+    assert taken(workspace) == ["daily"]
+    (workspace.root / "USER.md").write_text("# Ana\n")
+    now = START
+    for _ in range(2):
+        now += FIVE
+        scan(monkeypatch, now)
+        assert taken(workspace) == ["daily"]
+    (workspace.root / "USER.md").write_text("# Ana and Bo\n")
+    for _ in range(2):
+        now += FIVE
+        scan(monkeypatch, now)
+        assert taken(workspace) == ["daily"]
+    now += FIVE
+    scan(monkeypatch, now)
+    assert taken(workspace) == ["auto", "daily"]
+    for _ in range(4):
+        now += FIVE
+        scan(monkeypatch, now)
+    scan(monkeypatch, now + timedelta(days=1))
+    assert taken(workspace) == ["auto", "daily"]
+    row = SnapshotState.objects.get(workspace=workspace)
+    assert row.taken_at == now + timedelta(days=1)
+
+
+def test_only_those_whose_turn_it_is(workspace, monkeypatch):
+    """A scan asks the database for those due by an index, and looks at no other workspace."""
+    scan(monkeypatch, START)
+    (workspace.root / "USER.md").write_text("changed")
+    before = SnapshotState.objects.get(workspace=workspace).fingerprint
+    scan(monkeypatch, START + LOOK_EVERY - timedelta(seconds=1))
+    assert SnapshotState.objects.get(workspace=workspace).fingerprint == before
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        assert SnapshotState.due(START, most=10) == []
+    assert len(asked) == 1
+    plan = SnapshotState.objects.filter(next_look__lte=START).order_by("next_look").explain()
+    assert "INDEX" in plan
+
+
+def test_rows_are_made_for_workspaces_with_a_folder(workspace, monkeypatch):
+    """A workspace that nobody opened yet has nothing to save; a deleted one is left alone."""
+    unopened = Account.objects.make_account("unopened", "a good long password", "UTC")
+    gone = access.made_workspace(
+        Account.objects.make_account("gone", "a good long password", "UTC")
+    )
+    gone.deleted_at = START
+    gone.save()
+    scan(monkeypatch, START)
+    assert taken(workspace) == ["daily"]
+    rows = SnapshotState.objects.filter(workspace=unopened.current_workspace)
+    assert not rows.exists()
+    assert taken(gone) == []
+
+
+def test_one_failing_workspace_does_not_stop_the_others(workspace, monkeypatch):
+    """A workspace whose folder is lost is noted as such; the next one is saved all the same."""
+    lost = access.made_workspace(
+        Account.objects.make_account("lost", "a good long password", "UTC")
+    )
+    shutil.rmtree(lost.root)
+    scan(monkeypatch, START)
+    assert taken(workspace) == ["daily"]
+    row = SnapshotState.objects.get(workspace=lost)
+    assert row.failed_at == START
+    assert "There is no workspace folder" in row.failure
+    (found,) = row_findings(lost, repair=False)
+    assert found.sentence.startswith("The last snapshot failed (2026-03-01 12:00 UTC)")
+    assert row_findings(workspace, repair=False) == []
+
+
+def test_a_failure_is_forgotten_when_it_works_again(workspace, monkeypatch):
+    """What was wrong is no longer said once a snapshot was taken."""
+    elsewhere = workspace.root.with_name("elsewhere")
+    workspace.root.rename(elsewhere)
+    scan(monkeypatch, START)
+    assert row_findings(workspace, repair=False)
+    elsewhere.rename(workspace.root)
+    scan(monkeypatch, START + FIVE)
+    assert taken(workspace) == ["daily"]
+    assert row_findings(workspace, repair=False) == []
+
+
+def test_before_a_dream_run(workspace):
+    """The snapshot before a run is taken when something changed, and counts for the rest."""
+    first = snapshots.before_dream(workspace, now=START)
+    assert first.outcome.is_new
+    assert "was taken before a Dream run" in first.sentence
+    again = snapshots.before_dream(workspace, now=START + FIVE)
+    assert not again.outcome.is_new
+    assert again.sentence.startswith("Unchanged since snapshot 1-")
+    row = SnapshotState.objects.get(workspace=workspace)
+    assert row.taken_at == START + FIVE
+    assert row.changed_at is None
+
+
+def test_a_failure_before_a_dream_run_is_a_value(workspace):
+    """A run is never stopped by its snapshot: the outcome says that there is none, and why."""
+    store = snapshots.store_of(workspace)
+    store.path.parent.mkdir(parents=True, exist_ok=True)
+    store.path.write_text("in the way")
+    found = snapshots.before_dream(workspace, now=START)
+    store.path.unlink()
+    assert found.outcome is None
+    assert found.sentence.startswith("There is no snapshot of the state before this run.")
+    shutil.rmtree(workspace.root)
+    assert snapshots.before_dream(workspace, now=START).outcome is None
+    with pytest.raises(FileMissing):
+        snapshots.take(workspace, "manual", now=START)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_take_one(monkeypatch):
+    """Two workers that scan at the same moment look once at each workspace."""
+    rows = []
+    for number in range(4):
+        name = f"twice{number}"
+        account = (Account.objects.make_account if number else Account.objects.make_owner)(
+            name, "a good long password", "UTC"
+        )
+        rows.append(access.made_workspace(account))
+    looks: list[str] = []
+    real = snapshots.look
+
+    def counted(row, now):
+        looks.append(row.workspace.slug)
+        return real(row, now)
+
+    monkeypatch.setattr(snapshots, "look", counted)
+    together = threading.Barrier(2)
+
+    def work() -> None:
+        together.wait()
+        try:
+            tasks.look_at_workspaces()
+        finally:
+            connection.close()
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(looks) == sorted(row.slug for row in rows)
+    assert [taken(row) for row in rows] == [["daily"]] * 4
+
+
+def old_snapshots(workspace, count=25) -> None:
+    """One a day, beginning long ago."""
+    for number in range(count):
+        (workspace.root / "count.md").write_text(str(number))
+        snapshots.take(workspace, "manual", now=START - timedelta(days=400 - number))
+
+
+def test_thinning_needs_nobody(workspace, monkeypatch):
+    """What the rules let go under the agreed horizon goes with the daily look."""
+    for number in range(30):
+        (workspace.root / "count.md").write_text(str(number))
+        snapshots.take(workspace, "manual", now=START - timedelta(days=40, minutes=-number))
+    scan(monkeypatch, START)
+    # The newest 20, of which the daily one is the newest, and none of the 11 before.
+    assert len(taken(workspace)) == 20
+
+
+def test_a_shortened_horizon_waits_for_a_yes(workspace, monkeypatch):
+    """Who shortens the horizon in the file loses nothing before having been told what goes."""
+    old_snapshots(workspace)
+    scan(monkeypatch, START)
+    config.change(workspace.root, lambda raw: raw.update(snapshots={"keepFor": "week"}))
+    scan(monkeypatch, START + timedelta(days=1))
+    count = len(taken(workspace))
+    assert count >= 26
+    (found,) = row_findings(workspace, repair=False)
+    assert found.level == "note"
+    assert "The horizon was shortened. To be deleted:" in found.sentence
+    plan = snapshots.plan(workspace, now=START + timedelta(days=1))
+    assert len(plan.expired) == count - 20
+    done = snapshots.prune(workspace, plan, now=START + timedelta(days=1))
+    assert len(done.deleted) == count - 20
+    assert row_findings(workspace, repair=False) == []
+    # From now on the shorter horizon is kept to without asking.
+    old = SnapshotState.objects.get(workspace=workspace)
+    assert old.agreed_keep_for == "week"
+    for number in range(3):
+        (workspace.root / "count.md").write_text(f"more {number}")
+        snapshots.take(workspace, "manual", now=START + timedelta(days=10 + number))
+    scan(monkeypatch, START + timedelta(days=20))
+    assert len(taken(workspace)) == 20
+
+
+def test_a_broken_store_is_said_and_repaired(workspace):
+    """``check_workspace`` names what is damaged; repair saves anew what the workspace has."""
+    snapshots.take(workspace, "manual", now=START)
+    for path in (snapshots.store_of(workspace).path / "objects/pack").iterdir():
+        path.unlink()
+    found = row_findings(workspace, repair=False)
+    assert found
+    assert all(row.is_open for row in found)
+    assert found[0].path == f"snapshots/{workspace.pk}.git"
+    row_findings(workspace, repair=True)
+    store = snapshots.store_of(workspace)
+    newest = shelf.snapshots(store)[0]
+    assert newest.label == "repair"
+    assert newest.files > 3
