@@ -178,5 +178,7 @@ def config(style: str) -> dict[str, Any]:
             # Django gives these handlers of their own, which would write past the formatter.
             "django": {"handlers": [], "level": "INFO", "propagate": True},
             "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+            # A refused request has its line in jenny.request already; a broken one has a cause.
+            "django.request": {"level": "ERROR"},
         },
     }

@@ -17,7 +17,7 @@ class PasswordForm(forms.Form):
     """The password in use, and a new one."""
 
     old_password = forms.CharField(
-        label="Password now",
+        label="Current password",
         strip=False,
         max_length=1000,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.contrib.auth import authenticate, password_validation
 from django.contrib.auth.forms import UsernameField
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
@@ -31,7 +32,11 @@ class SetupForm(forms.Form):
     username = UsernameField(
         label="User name",
         max_length=150,
-        validators=[Account.username_validator],
+        validators=[
+            UnicodeUsernameValidator(
+                message="A user name has letters, digits and @ . + - _ only, and no spaces."
+            )
+        ],
         widget=forms.TextInput(
             attrs={
                 "autocomplete": "username",
@@ -55,6 +60,8 @@ class SetupForm(forms.Form):
         super().__init__(*args, **kwargs)
         if token_is_proved:
             del self.fields["token"]
+        first = next(iter(self.fields.values()))
+        first.widget.attrs["autofocus"] = True
 
     def clean(self) -> dict[str, Any]:
         """Judge the password with the name beside it."""
@@ -125,7 +132,7 @@ class ModelForm(forms.Form):
         label="API key",
         required=False,
         max_length=600,
-        help_text="Kept encrypted on this machine and sent to this address only.",
+        help_text="Kept encrypted on this machine and sent to that server only.",
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     model = forms.CharField(
@@ -210,6 +217,10 @@ class ConnectionForm(ModelForm):
             choices.insert(0, (ENVIRONMENT, label))
         self.fields["connection"].choices = choices  # type: ignore[attr-defined]
         self.initial.setdefault("connection", choices[0][0])
+        self.fields["model"].help_text = (
+            "The name that the server knows it by. "
+            f"With Claude, empty means {model_names.suggested()}."
+        )
 
     def clean_name(self) -> str:
         """A name that can be typed after /model and is not taken."""
@@ -234,7 +245,7 @@ class ConnectionForm(ModelForm):
             data["baseUrl"] = ANTHROPIC
             data["model"] = data.get("model") or model_names.suggested()
             if "apiKey" in data and not data["apiKey"] and ANTHROPIC not in self.origins:
-                self.add_error("apiKey", "Paste the key: it begins with sk-ant-.")
+                self.add_error("apiKey", "Paste the key, which begins with “sk-ant-”.")
         elif kind == "endpoint":
             if "baseUrl" in data and not data["baseUrl"]:
                 self.add_error("baseUrl", "Say where the server is.")

@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jenny.agent.errors import AgentError, Cancelled
+from jenny.agent.errors import AgentError, Cancelled, ProviderFault
 from jenny.agent.limits import Limits
 from jenny.agent.messages import Message, Text
 from jenny.agent.preset import Endpoint, Preset
@@ -48,6 +48,8 @@ def ask(endpoint: Endpoint, preset: Preset) -> Answer:
                 limits=limits,
             ):
                 pass
+        except ProviderFault as fault:
+            return Answer(ok=False, sentence=fault.advice)
         except AgentError as error:
             return Answer(ok=False, sentence=error.sentence)
         except Cancelled:

@@ -27,7 +27,8 @@ from jenny.workspace.errors import WorkspaceError
 _PROOF = "setup_proof"
 _WRONG = (
     "This is not the setup token. The right one is in the link that Jenny printed when she was "
-    "started (docker compose logs web), and in the file setup_token in the data folder."
+    "started (with Docker: docker compose logs web) and in the file setup_token in the data "
+    "folder."
 )
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 

@@ -6,11 +6,14 @@ import zoneinfo
 
 from jenny.accounts.errors import UnknownZone
 
+# Entries of the database that are no place: the host's own setting, and "none was set".
+_NO_PLACES = frozenset({"localtime", "Factory"})
+
 
 @functools.cache
 def names() -> frozenset[str]:
     """Every zone's name; reading the list from disk takes a while, so it is read once."""
-    return frozenset(zoneinfo.available_timezones())
+    return frozenset(zoneinfo.available_timezones()) - _NO_PLACES
 
 
 def first_known(*candidates: str) -> str:

@@ -125,7 +125,8 @@ class ProviderFault(AgentError):
     """A fault of the provider, of the way to it, or of what was asked of it.
 
     *what* says only what happened (shown while it is tried again), *sentence* also what was
-    kept and what to do. Neither holds anything a provider or a key said.
+    kept and what to do, *advice* the same where no message was at stake. None of them holds
+    anything a provider or a key said.
     """
 
     def __init__(
@@ -143,6 +144,7 @@ class ProviderFault(AgentError):
         if retry_after is not None and retry_after >= _WORTH_SAYING_SECONDS:
             cure = f"Try again in about {math.ceil(retry_after / 60)} minutes, as it asks."
         super().__init__(kind, f"{self.what} {KEPT} {cure}")
+        self.advice = f"{self.what} {cure}"
         self.retryable = row.retryable
         self.retry_after = retry_after
 

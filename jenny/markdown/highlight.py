@@ -47,7 +47,9 @@ def label(language: str) -> str:
     if not language:
         return "Code"
     lexer = _lexer(language.lower())
-    return str(lexer.name) if lexer else language[:_LABEL_LENGTH]
+    if lexer is None:
+        return language[:_LABEL_LENGTH]
+    return "Text" if lexer.name == "Text only" else str(lexer.name)
 
 
 @lru_cache(maxsize=256)

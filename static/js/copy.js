@@ -26,7 +26,17 @@ function contents(button) {
   const words = item.querySelector(".words");
   if (words) return [words.textContent, ""];
   const texts = [...item.querySelectorAll(".blocks > .prose, :scope > .prose")];
-  return [texts.map((text) => text.innerText).join("\n\n"), texts.map((text) => text.innerHTML).join("\n")];
+  // What stands above a piece of code is the page's, not Jenny's.
+  const heads = [...item.querySelectorAll(".code-head")];
+  for (const head of heads) head.hidden = true;
+  const plain = texts.map((text) => text.innerText).join("\n\n");
+  for (const head of heads) head.hidden = false;
+  const formatted = texts.map((text) => {
+    const copy = text.cloneNode(true);
+    for (const head of copy.querySelectorAll(".code-head")) head.remove();
+    return copy.innerHTML;
+  });
+  return [plain, formatted.join("\n")];
 }
 
 document.addEventListener("click", async (event) => {

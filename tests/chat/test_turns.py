@@ -199,6 +199,17 @@ def test_a_passing_fault_is_tried_again_with_a_note(owner, model_server, words, 
     assert len(asked(model_server, words)) == 2
 
 
+def test_only_the_newest_note_of_a_retry_stays(owner, model_server, words):
+    """However often it is tried again, one line says so."""
+    for _ in range(2):
+        model_server.script(Fail(529), when=only_for(words))
+    model_server.script("There it is.", when=only_for(words))
+    chat = owner.begin(words)
+    thread = owner.answer(chat)
+    assert "There it is." in thread
+    assert thread.count('class="note"') == 1
+
+
 @pytest.mark.parametrize("fault", [Drop(), Cut()])
 def test_a_stream_that_breaks_off_is_begun_anew_and_shown_once(owner, model_server, words, fault):
     """A drop in the middle, or an end without an end: no half answer stays beside the whole."""

@@ -291,7 +291,9 @@ def test_code_and_messages_can_be_copied(
     answer.hover()
     answer.locator("footer").get_by_role("button").click()
     expect(answer.locator("footer").get_by_role("button")).to_have_text("Copied")
-    assert "4 November" in page.evaluate("navigator.clipboard.readText()")
+    words = page.evaluate("navigator.clipboard.readText()")
+    assert "4 November" in words
+    assert "Python\nCopy" not in words, "the page's own labels are not the answer's"
     kinds = page.evaluate("navigator.clipboard.read().then(items => items[0].types)")
     assert set(kinds) == {"text/plain", "text/html"}
 

@@ -53,6 +53,8 @@ class Recorder:
         self._calls: dict[str, Block] = {}
         self._of_attempt: list[Block] = []
         self._stale: list[Block] = []
+        # What says that it is tried again; a later fault's note takes its place.
+        self._retrying: list[Block] = []
         self._needs_answer = True
 
     # --- what the loop tells ----------------------------------------------------------------
@@ -102,6 +104,7 @@ class Recorder:
     ) -> None:
         """The model ended its message."""
         with self._lock:
+            self._retrying = []
             if self._block is not None and self._block.kind == Block.Kind.THINKING:
                 signatures = [part.signature for part in parts if isinstance(part, Thinking)]
                 self._block.data["signature"] = signatures[-1] if signatures else ""
@@ -109,19 +112,23 @@ class Recorder:
             self._drop_stale()
 
     def step_failed(self, _step: int, sentence: str, retry_in: float | None) -> None:
-        """The attempt failed; when it is made again, what it wrote gives way to the next."""
+        """The attempt failed; when it is made again, what it wrote gives way to the next.
+
+        One note at most says so: it gives way to the next fault's, or to the turn's ending.
+        """
         with self._lock:
             self._close()
+            self._drop(self._retrying)
             if retry_in is not None:
                 self._stale += self._of_attempt
                 self._of_attempt = []
-                self.note(sentence)
+                self._retrying = [self._note(f"{sentence} Jenny tries again.")]
 
     def note(self, sentence: str) -> None:
-        """Something the person should see: a retry, a parameter left out."""
+        """Something the person should see, such as a parameter left out."""
         with self._lock:
             self._close()
-            self._create(Block.Kind.NOTE, text=sentence, is_open=False)
+            self._note(sentence)
 
     # --- what the worker asks ---------------------------------------------------------------
 
@@ -180,6 +187,9 @@ class Recorder:
             self._renderer = renderer_of(self._block) if kind == Block.Kind.TEXT else None
             self._opened = self._stored = time.monotonic()
         return self._block
+
+    def _note(self, sentence: str) -> Block:
+        return self._create(Block.Kind.NOTE, text=sentence, is_open=False)
 
     def _create(self, kind: str, **fields: Any) -> Block:
         """A new block, stored and shown."""
@@ -240,8 +250,12 @@ class Recorder:
 
     def _drop_stale(self) -> None:
         """Take away what a failed attempt wrote, now that the next one writes."""
-        stale, self._stale = self._stale, []
-        for block in stale:
+        self._drop(self._stale)
+
+    def _drop(self, blocks: list[Block]) -> None:
+        """Take *blocks* away from the answer; the list is empty then."""
+        while blocks:
+            block = blocks.pop(0)
             with transaction.atomic():
                 number = self.turn.conversation.next_event_number()
                 self._fence()

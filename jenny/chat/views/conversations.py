@@ -7,11 +7,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
+from jenny.accounts import access as accounts
 from jenny.chat import access
 from jenny.chat.models import Conversation
 from jenny.chat.tasks import accept
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views.models_menu import chosen_preset
+from jenny.chat.views.pages import groups_of
 
 LONGEST_TITLE = 120
 
@@ -23,7 +25,7 @@ def rename(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     title = " ".join(request.POST.get("title", "").replace("\0", "").split())[:LONGEST_TITLE]
     if title:
         chat.title, chat.titled_by_hand = title, True
-        chat.save(update_fields=["title", "titled_by_hand"])
+        Conversation.objects.filter(pk=chat.pk).update(title=title, titled_by_hand=True)
         Publisher(chat).conversation_title()
     return _back(request, chat)
 
@@ -32,21 +34,22 @@ def rename(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 def choose_model(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Choose the preset that answers in this conversation."""
     chat = access.conversation(request, conversation_id)
-    chat.preset = chosen_preset(chat.workspace, request.POST.get("preset", ""))
-    chat.save(update_fields=["preset"])
+    preset = chosen_preset(chat.workspace, request.POST.get("preset", ""))
+    Conversation.objects.filter(pk=chat.pk).update(preset=preset)
     return _back(request, chat)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
+@access.deleted_is_not_found
 def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Ask, and on POST delete the conversation with its messages."""
     chat = access.conversation(request, conversation_id)
     if request.method == "POST":
-        accept.stop(chat)
-        chat.delete()
+        accept.delete(chat)
         return redirect("chat:start")
-    count = chat.messages.filter(kind__in=("user", "answer")).count()
-    return render(request, "chat/delete.html", {"conversation": chat, "count": count})
+    groups = groups_of(accounts.account(request), chat.workspace)
+    context = {"conversation": chat, "groups": groups}
+    return render(request, "chat/delete.html", context)
 
 
 def _back(request: HttpRequest, chat: Conversation) -> HttpResponse:

@@ -111,10 +111,8 @@ def _position(chat: Conversation, rows: list[Message]) -> Position:
     return min([*live, Position(chat.event_number, max(counts, default=0))])
 
 
-def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None) -> dict[str, Any]:
-    """What stands around the thread."""
-    account = accounts.account(request)
-    config = workspace_config.load(workspace.root)
+def groups_of(account: Account, workspace: Workspace) -> list[tuple[str, list[Conversation]]]:
+    """The newest conversations for the column beside the page, by day in the person's zone."""
     now = datetime.now(UTC).astimezone(zone_of(account.time_zone))
     live = Turn.objects.filter(conversation=OuterRef("pk"), state__in=Turn.LIVE)
     listed = (
@@ -122,9 +120,16 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         .annotate(is_live=Exists(live))
         .order_by("-active_at")[:LISTED]
     )
+    return threads.by_day(listed, lambda row: row.active_at, now)
+
+
+def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None) -> dict[str, Any]:
+    """What stands around the thread."""
+    account = accounts.account(request)
+    config = workspace_config.load(workspace.root)
     return {
         "conversation": chat,
-        "groups": threads.by_day(listed, lambda row: row.active_at, now),
+        "groups": groups_of(account, workspace),
         "commands": commands.COMMANDS,
         "presets": presets_of(workspace, chat),
         "draft": _draft(request, account, chat),
