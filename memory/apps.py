@@ -5,6 +5,7 @@ from django.apps import AppConfig
 from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
+from jenny.workspace.versions import check as versions_check
 from jenny.workspace.versions import observer
 from memory import check, protected
 from memory.history import check as history_check
@@ -21,6 +22,7 @@ class MemoryConfig(AppConfig):
         register_rule(protected.guard)
         register_rule(observer.observe, acts=True)
         register_check(check.check)
+        register_check(versions_check.check)
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
         from memory.management import snapshots  # noqa: PLC0415

@@ -57,7 +57,7 @@ def commit_pending(root: Path, *, runs: Sequence[RunNote] = ()) -> Recorded:
     with acts.locked(real), locks.hold(real, Level.GIT):
         try:
             for _ in range(_TRIES):
-                with Repository.create(real / writes.GIT_DIR, worktree=WORKTREE) as repo:
+                with Repository.create(_store(real), worktree=WORKTREE) as repo:
                     made = _Making(real, repo, runs).commit()
                     if made is not None:
                         return made
@@ -92,12 +92,24 @@ def reading(root: Path) -> Iterator[Repository | None]:
     Raises:
         VersionsOff: it cannot be used.
     """
-    git_dir = paths.real_root(root) / writes.GIT_DIR
+    git_dir = _store(paths.real_root(root))
     if not git_dir.is_symlink() and not git_dir.exists():
         yield None
         return
     with Repository(git_dir) as repo:
         yield repo
+
+
+def _store(root: Path) -> Path:
+    """Where the store is.
+
+    Raises:
+        VersionsOff: its folder is not the workspace's own.
+    """
+    git_dir = root / writes.GIT_DIR
+    if git_dir.parent.is_symlink():
+        raise VersionsOff(f"The folder {git_dir.parent.name} is a link.")
+    return git_dir
 
 
 def files_of(repo: Repository, tree: str | None) -> dict[str, str]:

@@ -171,7 +171,7 @@ def test_restore_says_everything_that_happened(root, say):
     assert "Entries 1 to 10 of the history (10) are offered to Dream again." in told
     assert say(f"/dream-restore {sha}").startswith("Nothing to do: every file is already")
     assert say(f"/dream-restore {newest.short}").startswith("Undone: ")
-    assert (root / "USER.md").read_bytes() == b"# User\n- one\n"
+    assert (root / "USER.md").read_bytes() == b"# User\n- one\n- by hand\n"
 
 
 def test_an_older_run_keeps_the_cursor_and_says_so(root, say):

@@ -106,7 +106,9 @@ def state(root: Path) -> dict:
         for path in root.rglob("*")
         if path.is_file()
         and not {".git", ".jenny"} & set(path.relative_to(root).parts)
-        and not path.name.endswith((".tmp", ".lock"))  # staged by who was killed; ``check_workspace`` tells
+        and not path.name.endswith(
+            (".tmp", ".lock")
+        )  # staged by who was killed; ``check_workspace`` tells
     }
     store = root / "memory" / ".git"
     return {

@@ -350,7 +350,9 @@ def test_an_enclosing_repository_is_never_touched(root, by):
     assert not (root / "ran").exists()
 
 
-@pytest.mark.parametrize("what", ["file", "link", "unreadable", "damaged ref", "no objects"])
+@pytest.mark.parametrize(
+    "what", ["file", "link", "linked folder", "unreadable", "damaged ref", "no objects"]
+)
 def test_a_store_that_cannot_be_used_is_said_and_stops_nobody(root, by, tmp_path, what):
     """GIT5, 36: versions are off, with the reason; the memory is written all the same."""
     commit_pending(root)
@@ -361,6 +363,9 @@ def test_a_store_that_cannot_be_used_is_said_and_stops_nobody(root, by, tmp_path
     elif what == "link":
         store.rename(tmp_path / "real")
         store.symlink_to(tmp_path / "real")
+    elif what == "linked folder":
+        store.parent.rename(tmp_path / "real")
+        store.parent.symlink_to(tmp_path / "real")
     elif what == "unreadable":
         store.rename(tmp_path / "real")
         store.mkdir(mode=0o000)
