@@ -174,7 +174,8 @@ def test_two_workers_take_one(monkeypatch):
     def work() -> None:
         together.wait()
         try:
-            tasks.look_at_workspaces()
+            # Past the lock of one process, as two processes are.
+            tasks._scan()
         finally:
             connection.close()
 
@@ -185,6 +186,16 @@ def test_two_workers_take_one(monkeypatch):
         worker.join()
     assert sorted(looks) == sorted(row.slug for row in rows)
     assert [taken(row) for row in rows] == [["daily"]] * 4
+
+
+def test_a_long_scan_is_not_joined_by_the_next(workspace, monkeypatch):
+    """A scan that takes longer than five minutes holds one thread of the queue, never all of
+    them: what else is in it (turns whose worker is gone) is not kept waiting."""
+    with tasks._SCANNING:
+        scan(monkeypatch, START)
+    assert taken(workspace) == []
+    scan(monkeypatch, START)
+    assert taken(workspace) == ["daily"]
 
 
 def old_snapshots(workspace, count=25) -> None:
