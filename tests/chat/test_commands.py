@@ -6,7 +6,7 @@ import pytest
 
 from jenny.chat import commands
 from jenny.chat.views.replies import _REPLIES
-from tests.model_server import Silence
+from tests.model_server import Gate, Silence
 from tests.support.chat import asked
 from tests.support.client import text_of
 from tests.support.waiting import wait_until
@@ -130,6 +130,23 @@ def test_a_command_that_is_sent_twice_is_one(owner, command):
         assert owner.send(chat, command, client_key=f"twice {command}").status_code == 200
     page = owner.thread(chat)
     assert page.count('class="item divider"') + page.count('class="item reply"') == 2
+
+
+def test_stop_that_is_sent_again_stops_no_later_turn(owner, model_server, words):
+    """A browser that lost the answer sends the form again; another answer may have begun."""
+    chat = owner.begin("/status")
+    owner.send(chat, "/stop", client_key=words)
+    model_server.script(
+        "Before. ",
+        Gate(words),
+        "After.",
+        when=lambda r: any(words in text for text in r.texts("user")),
+    )
+    owner.send(chat, words)
+    wait_until(lambda: "Before." in owner.thread(chat), what="the first words")
+    owner.send(chat, "/stop", client_key=words)
+    model_server.open(words)
+    assert "Before. After." in text_of(owner.answer(chat))
 
 
 @pytest.mark.parametrize("argument", ["x", "-1", "1.5", "٣", "9" * 400])
