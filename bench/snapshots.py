@@ -5,7 +5,7 @@
 """
 
 import os
-import shutil
+import platform
 import subprocess
 import sys
 import tempfile
@@ -83,7 +83,7 @@ def _with_now(store: Store, root: Path) -> None:
         comparing.with_now(store, repo, store.get(repo, store.ids()[-1]), root)
 
 
-def rows(counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
+def grown(counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
     """One row an act and number."""
     first = spent(lambda: create(store, root, "manual", now=START))
     found = [Row(f"first snapshot of {FILES:,} files, {FILES * SIZE // 10**6} MB", "ms", first)]
@@ -97,26 +97,21 @@ def rows(counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
         ]
         size = sum(path.stat().st_size for path in store.path.rglob("*") if path.is_file())
         found.append(Row(f"store on disk, {count:,} snapshots", "MB", round(size / 1e6, 1)))
-    plan = retention.plan(shelf.snapshots(store), "week", now=START + timedelta(days=900), zone=UTC)
+    shots = shelf.snapshots(store)
+    plan = retention.plan(shots, "week", now=START + timedelta(days=900), zone=UTC)
     prune = spent(lambda: pruning.prune(store, plan, grace_seconds=-1))
-    found.append(Row(f"prune {len(plan.goes):,} of {len(plan.goes) + plan.kept:,}", "ms", prune))
+    found.append(Row(f"prune {len(plan.goes):,} of {len(shots):,} snapshots", "ms", prune))
     subprocess.run(["git", "-C", store.path, "fsck", "--strict"], check=True, capture_output=True)
     return found
 
 
-def main() -> None:
-    """Measure, print the table and keep it."""
-    counts = tuple(map(int, sys.argv[1:])) or COUNTS
+def rows(counts: tuple[int, ...] = COUNTS) -> list[Row]:
+    """A store that grows to each of *counts*."""
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch, "workspace")
         make_workspace(root)
-        found = rows(counts, root, Store(Path(scratch, "store.git")))
-    git = shutil.which("git")
-    version = subprocess.run(
-        [git or "git", "--version"], capture_output=True, text=True, check=True
-    )
-    report(found, {"git": version.stdout.strip().removeprefix("git version ")})
+        return grown(counts, root, Store(Path(scratch, "store.git")))
 
 
 if __name__ == "__main__":
-    main()
+    report(rows(tuple(map(int, sys.argv[1:])) or COUNTS), {"Python": platform.python_version()})

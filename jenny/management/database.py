@@ -18,6 +18,7 @@ from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from jenny.supervise import CannotStart
+from memory.management.snapshots import before_upgrade
 
 # Any number will do, as long as no other program on the same database uses it.
 ADVISORY_LOCK = 0x4A656E6E79
@@ -43,6 +44,8 @@ def migrate(say: Say) -> None:
             return
         if _has_tables():
             say(f"Backed up the database to {_backup()}.")
+            for trouble in before_upgrade():
+                say(f"No snapshot before the upgrade. {trouble}")
         call_command("migrate", interactive=False, verbosity=0)
 
 

@@ -97,6 +97,25 @@ def before_dream(workspace: Workspace, *, now: datetime | None = None) -> Attemp
     return Attempt(outcome, outcome.sentence)
 
 
+def before_upgrade(now: datetime | None = None) -> list[str]:
+    """A snapshot of every workspace, before the database is migrated; what went wrong.
+
+    The tables are still the old ones, so nothing is noted in any, and only what every version
+    has is read.
+    """
+    troubles = []
+    for key, slug in Workspace.objects.order_by("slug").values_list("pk", "slug"):
+        root = settings.JENNY_DATA.workspaces / slug
+        if not root.is_dir():
+            continue
+        store = Store(settings.JENNY_DATA.snapshots / f"{key}.git")
+        try:
+            create(store, root, "upgrade", now=now or timezone.now(), timeout=DREAM_SECONDS)
+        except WorkspaceError as error:
+            troubles.append(f"{slug}: {error.sentence}")
+    return troubles
+
+
 def look(row: SnapshotState, now: datetime) -> Outcome | None:
     """Look at a workspace, and take the snapshot that is due.
 
@@ -114,9 +133,21 @@ def look(row: SnapshotState, now: datetime) -> Outcome | None:
         with contextlib.suppress(LockTimeout):
             outcome = take(row.workspace, trigger, now=now, timeout=0)
     if row.pruned_at is None or not timedelta(0) <= now - row.pruned_at < PRUNE_EVERY:
-        with contextlib.suppress(LockTimeout):
-            keep_to_the_rules(row.workspace, now)
+        _let_go(row.workspace, now)
     return outcome
+
+
+def _let_go(workspace: Workspace, now: datetime) -> None:
+    """Keep to the rules; what stands in the way is noted, and tried again the next day."""
+    row = SnapshotState.of(workspace, now)
+    try:
+        keep_to_the_rules(workspace, now)
+    except LockTimeout:
+        return  # the next look tries again
+    except WorkspaceError as error:
+        row.note_failure(error.sentence, now)
+        row.pruned_at = now
+        row.save(update_fields=["pruned_at"])
 
 
 def plan(workspace: Workspace, *, now: datetime | None = None, keep_for: str = "") -> Plan:

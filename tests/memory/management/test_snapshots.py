@@ -255,3 +255,37 @@ def test_a_broken_store_is_said_and_repaired(workspace):
     newest = shelf.snapshots(store)[0]
     assert newest.label == "repair"
     assert newest.files > 3
+
+
+def test_before_an_upgrade(workspace):
+    """Every workspace is saved before the database is migrated, by reading no table that the
+    migration may make or change; what fails is a sentence and stops nothing."""
+    bad = access.made_workspace(Account.objects.make_account("bad", "a good long password", "UTC"))
+    store = snapshots.store_of(bad)
+    store.path.parent.mkdir(parents=True, exist_ok=True)
+    store.path.write_text("in the way")
+    with CaptureQueriesContext(connection) as asked:
+        (trouble,) = snapshots.before_upgrade(START)
+    store.path.unlink()
+    assert trouble.startswith(f"{bad.slug}: The snapshot could not be taken.")
+    assert taken(workspace) == ["upgrade"]
+    assert [row["sql"].count("snapshotstate") for row in asked] == [0]
+
+
+def test_rules_that_cannot_be_kept_are_said(workspace, monkeypatch):
+    """When old snapshots cannot be let go, ``check_workspace`` says so, and it is tried daily."""
+    snapshots.take(workspace, "manual", now=START)
+    packs = snapshots.store_of(workspace).path / "objects/pack"
+    (index,) = packs.glob("*.idx")
+    index.chmod(0o600)
+    right = index.read_bytes()
+    index.write_bytes(b"")
+    scan(monkeypatch, START + FIVE)
+    row = SnapshotState.objects.get(workspace=workspace)
+    assert row.failure
+    assert row.pruned_at == START + FIVE
+    index.write_bytes(right)
+    scan(monkeypatch, START + timedelta(days=1, minutes=10))
+    (workspace.root / "USER.md").write_text("more")
+    snapshots.take(workspace, "manual", now=START + timedelta(days=1, minutes=15))
+    assert row_findings(workspace, repair=False) == []
