@@ -1,8 +1,10 @@
 """Code as HTML: coloured by Pygments' short class names, hidden direction marks made visible."""
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from html import escape
+from itertools import groupby
 
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
@@ -12,6 +14,8 @@ from pygments.util import ClassNotFound
 from jenny.markdown import limits
 
 _LABEL_LENGTH = 30
+# What one of several hundred lexers may trip over; colours are not worth an answer.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 # Marks that reorder what is seen without changing what runs ("Trojan Source", CVE-2021-42574).
 _DIRECTION_MARK = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -29,17 +33,15 @@ def highlight(text: str, language: str) -> str:
     lexer = _lexer(language.lower())
     if lexer is None or len(text) > limits.HIGHLIGHT:
         return code(text)
-    html: list[str] = []
-    run: list[str] = []
-    run_class = ""
-    for kind, value in lexer.get_tokens(text):
-        css_class = _css_class(kind)
-        if css_class != run_class:
-            _flush(html, run, run_class)
-            run_class = css_class
-        run.append(value)
-    _flush(html, run, run_class)
-    return "".join(html)
+    try:
+        # Asked without its preparation, which would drop a byte order mark.
+        pieces = [(kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
+    except _FAULTS:
+        return code(text)
+    if "".join(value for _, value in pieces) != text:
+        # A few lexers lose characters that they do not expect.
+        return code(text)
+    return "".join(_spans(pieces))
 
 
 def label(language: str) -> str:
@@ -72,12 +74,11 @@ def _css_class(kind: _TokenType) -> str:
     return "" if css_class == "w" else css_class
 
 
-def _flush(html: list[str], run: list[str], css_class: str) -> None:
-    if not run:
-        return
-    text = code("".join(run))
-    html.append(f'<span class="{css_class}">{text}</span>' if css_class else text)
-    run.clear()
+def _spans(pieces: Iterable[tuple[_TokenType, str]]) -> Iterator[str]:
+    """One span for each run of the same class."""
+    for css_class, run in groupby(pieces, key=lambda piece: _css_class(piece[0])):
+        text = code("".join(value for _, value in run))
+        yield f'<span class="{css_class}">{text}</span>' if css_class else text
 
 
 def _shown_mark(found: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
 """Code is coloured without styles, keeps its characters, and hides nothing."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from pygments.lexers import get_all_lexers
 
 from jenny.markdown import limits
 from jenny.markdown.highlight import code, highlight, label
@@ -18,6 +19,8 @@ LANGUAGES = [
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @given(text=st.text(max_size=60))
+@example(text="\ufeff")
+@example(text="a\n\n\tb  \n")
 def test_every_character_is_kept(language: str, text: str) -> None:
     """Colouring changes no character of the code, in any language, for any text."""
     text = text.replace("\r", "\n")
@@ -25,6 +28,17 @@ def test_every_character_is_kept(language: str, text: str) -> None:
     marked = Seen(f"<code>{code(text)}</code>")
     assert seen.text == marked.text
     assert seen.faults == []
+
+
+@pytest.mark.parametrize(
+    "text", ["\ufeff", "a\n\n\tb  \n", "<a b='1'>&</a> {{ x }}\n\u2028$ ls\n>>> 1\n"]
+)
+def test_every_language(text: str) -> None:
+    """No language that there is loses a character or fails, however odd the text."""
+    plain = Seen(f"<code>{code(text)}</code>").text
+    for _, aliases, _, _ in get_all_lexers():
+        for alias in aliases[:1]:
+            assert Seen(f"<code>{highlight(text, alias)}</code>").text == plain, alias
 
 
 def test_classes_instead_of_styles() -> None:
