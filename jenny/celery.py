@@ -1,6 +1,7 @@
 """The queue's app object: queues, broker, schedule.
 
-Tasks are made with ``@app.task(name="chat.run_turn", queue="chat")`` and get ids only.
+Tasks are made with ``@shared_task(name="chat.run_turn")`` and get ids only; ``task_routes``
+names the queue of those that are not for ``maintenance``.
 Nothing here relies on a task running once: messages may come twice (late acknowledgement),
 so every task claims its row in the database first.
 """
@@ -35,7 +36,8 @@ def broker_url(redis_url: str) -> str:
 
 
 # What beat starts: name of the row -> (task, seconds between runs, queue). ``manage.py up``
-# makes the rows of this table and takes away those that have left it (``jenny.schedule``).
+# makes the rows of this table and takes away those that have left it
+# (``jenny.management.schedule``).
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
