@@ -15,7 +15,9 @@ from typing import Any, Literal
 NO_RESULT = "No result: the run ended before this call finished."
 EARLIER_CUT = "(The beginning of this conversation is not shown.)"
 
+# The API takes ids and names of tools in these letters, and names no longer than that.
 _ID_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,9 @@ def _block(part: Part) -> dict[str, Any]:
             return {
                 "type": "tool_use",
                 "id": id_,
-                "name": clean(name),
+                # What the model called a tool that does not exist; the API takes it back
+                # only in the form of a tool's name.
+                "name": _ID_REFUSED.sub("_", name)[:_LONGEST_NAME] or "unnamed",
                 "input": clean_value(arguments),
             }
         case ToolResult(id_, content, ok):

@@ -5,6 +5,7 @@ whose arguments come whole or not at all, counts that are missing.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,10 @@ from jenny.agent.events import Counted, Event, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.messages import Part, Text, Thinking, ToolUse, clean, clean_value
 from jenny.agent.tokens import Usage
 
+# Levels of a call's arguments; no tool takes more than three.
+_DEEPEST = 64
+# No reply has as many; a count that is larger is none, and fits no column.
+_MOST_TOKENS = 10**12
 _NOT_JSON = (
     "The arguments of this call were not a valid JSON object, so nothing was done. "
     "Call it again with valid arguments."
@@ -102,7 +107,7 @@ class Reply:
             self._counts.update(
                 (name, count)
                 for name, count in usage.items()
-                if isinstance(count, int) and count >= 0
+                if isinstance(count, int) and 0 <= count <= _MOST_TOKENS
             )
         return Counted(self._usage())
 
@@ -161,16 +166,43 @@ def _call(block: _Block) -> ToolUse:
     try:
         # An empty text is what a call without arguments sends; NaN and its kin are no JSON and
         # could not be sent back.
-        arguments = json.loads(text, parse_constant=_no_constant) if text.strip() else given or {}
+        arguments = (
+            json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+            if text.strip()
+            else given or {}
+        )
     except (ValueError, RecursionError):
         arguments = None
-    if not isinstance(arguments, dict):
+    if not isinstance(arguments, dict) or _is_deeper(arguments, _DEEPEST):
         return ToolUse(id_, name, {}, problem=_NOT_JSON)
     return ToolUse(id_, name, clean_value(arguments))
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    """A number, unless it is one that JSON can spell and not hold, such as ``1e999``."""
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(digits)
+    return number
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects lie within each other more than *levels* deep."""
+    layer = [value]
+    for _ in range(levels):
+        layer = [
+            inner
+            for outer in layer
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not layer:
+            return False
+    return any(isinstance(inner, dict | list) for inner in layer)
 
 
 def _mapping(data: dict[str, Any], name: str) -> dict[str, Any]:

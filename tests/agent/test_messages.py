@@ -165,6 +165,16 @@ def test_ids_used_again_in_a_later_reply_are_told_apart():
     assert wire[4]["content"][0]["tool_use_id"] == second
 
 
+def test_names_that_a_provider_refuses_are_rewritten():
+    """A model that once called a tool by an impossible name must not lose its conversation: the
+    API refuses every request that repeats it."""
+    names = ["", "<img src=x>", "n" * 500, "résumé", "read_file"]
+    calls = tuple(ToolUse(f"id_{at}", name, {}) for at, name in enumerate(names))
+    wire = to_wire([said("user", "Hi"), Message("assistant", calls)])
+    sent = [block["name"] for block in wire[1]["content"]]
+    assert sent == ["unnamed", "_img_src_x_", "n" * 64, "r_sum_", "read_file"]
+
+
 def test_ids_that_a_provider_refuses_are_rewritten():
     """A history made with one provider can be continued with another one."""
     wire = to_wire(

@@ -143,6 +143,34 @@ def test_counts_that_are_missing_or_wrong_are_none(model):
     assert ask(provider(model))[-1] == StepEnd((Text("ok"),), "end_turn", Usage())
 
 
+def test_counts_that_nothing_could_hold_are_none(model):
+    """A server that counts nonsense costs its user no answer."""
+    model.script(Counts(10**30), "ok", Stop(output_tokens=2**64))
+    end = ask(provider(model))[-1]
+    assert end.parts == (Text("ok"),)
+    assert end.usage.total < 100
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"path": ' + "[" * 900 + "]" * 900 + "}",
+        '{"a":' * 900 + "1" + "}" * 900,
+        '{"path": ' + "[" * 90_000 + "]" * 90_000 + "}",
+        '{"limit": 1e999}',
+        '{"limit": -1e999}',
+        '{"limit": ' + "9" * 5_000 + "}",
+    ],
+    ids=["lists", "objects", "deeper", "infinite", "minus infinite", "long"],
+)
+def test_arguments_that_could_not_be_kept_are_told_to_the_model(model, raw):
+    """They are well-formed and yet no JSON that a database or a provider takes again."""
+    model.script(Call("list_dir", raw=raw))
+    [call] = ask(provider(model))[-1].parts
+    assert call.arguments == {}
+    assert "not a valid JSON object" in call.problem
+
+
 def test_events_that_nobody_knows_are_passed_over(model):
     """The API grows; what is new in it breaks nothing."""
     model.script(
