@@ -12,7 +12,10 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+DATABASES = ("postgres", "postgresql", "sqlite")
 SOCKET_PATH_BYTES = 100
 
 
@@ -69,6 +72,60 @@ def choice(
 def names(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
     """The variable as a list: items parted by commas, blanks dropped."""
     return [item.strip() for item in text(name, env=env).split(",") if item.strip()]
+
+
+def address(
+    name: str, value: str, schemes: tuple[str, ...], *, is_secret: bool = False
+) -> SplitResult:
+    """The parts of *value*, the address that the variable *name* gave, with one of *schemes*.
+
+    Of a secret one the message repeats nothing: a password may stand in it.
+    """
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    # A socket has a path alone; so has a database that is reached by one.
+    has_place = parts.hostname or (parts.path and not parts.scheme.startswith(("http", "redis")))
+    if parts.scheme not in schemes or not has_place:
+        shown = "not an address that can be used" if is_secret else repr(value)
+        wanted = " or ".join(f"{scheme}://" for scheme in schemes)
+        message = f"{name} is {shown}; it takes one that begins with {wanted}."
+        raise EnvironmentProblem(message)
+    return parts
+
+
+def database_url(env: Mapping[str, str] = os.environ) -> str:
+    """``DATABASE_URL``: empty, or the address of a database that Jenny can use."""
+    value = secret("DATABASE_URL", env=env)
+    if value:
+        parts = address("DATABASE_URL", value, DATABASES, is_secret=True)
+        if parts.scheme != "sqlite" and not parts.path.strip("/"):
+            message = "DATABASE_URL names no database: it ends with /name."
+            raise EnvironmentProblem(message)
+    return value
+
+
+def origins(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
+    """The variable as a list of origins, as in ``https://jenny.example.org``."""
+    found = names(name, env=env)
+    for origin in found:
+        parts = address(name, origin, ("https", "http"))
+        if parts.path or parts.query or parts.fragment:
+            message = f"{name} has {origin!r}; an origin ends with the host, or the port."
+            raise EnvironmentProblem(message)
+    return found
+
+
+def zone(name: str, env: Mapping[str, str] = os.environ) -> str:
+    """The variable as the name of a time zone; empty when unset."""
+    value = text(name, env=env)
+    try:
+        return ZoneInfo(value).key if value else ""
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = f"{name} is {value!r}, which is no time zone; it takes one like Europe/Vienna."
+        raise EnvironmentProblem(message) from error
 
 
 @dataclass(frozen=True)

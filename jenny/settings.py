@@ -23,7 +23,7 @@ JENNY_HOST = env.text("JENNY_HOST", "127.0.0.1")
 JENNY_PORT = env.integer("JENNY_PORT", 8000, 1, 65535)
 # Loopback names stay allowed beside the operator's: health checks use them.
 ALLOWED_HOSTS = [*env.names("JENNY_ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
-CSRF_TRUSTED_ORIGINS = env.names("JENNY_TRUSTED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = env.origins("JENNY_TRUSTED_ORIGINS")
 
 # --- Applications ----------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ TEMPLATES = [
 
 # A request's thread is gone with it, and its connection must be: each is closed at the end of
 # its request or task. PostgreSQL's are kept in a pool, since opening one takes a while there.
-_DATABASE_URL = env.secret("DATABASE_URL")
+_DATABASE_URL = env.database_url()
 if _DATABASE_URL:
     _database: dict[str, Any] = dict(dj_database_url.parse(_DATABASE_URL))
     if _database["ENGINE"] == "django.db.backends.postgresql":
@@ -172,7 +172,9 @@ SECURE_CSP = {
     "frame-ancestors": [CSP.NONE],
     "object-src": [CSP.NONE],
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# A message of a million characters, each escaped twelvefold in a form; what is larger is not
+# even taken in (``jenny.bodylimit``).
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 # --- Static files ----------------------------------------------------------------------------
 
@@ -187,12 +189,14 @@ STORAGES = {
 # --- Redis and the queue ---------------------------------------------------------------------
 
 REDIS_URL = env.secret("REDIS_URL") or f"unix://{JENNY_DATA.redis_socket}"
+env.address("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), is_secret=True)
 JENNY_WORKER_THREADS = env.integer("JENNY_WORKER_THREADS", 64, 1, 512)
 
 # --- Models ----------------------------------------------------------------------------------
 
 JENNY_API_KEY = env.secret("ANTHROPIC_API_KEY")
 JENNY_API_BASE_URL = env.text("ANTHROPIC_BASE_URL", "https://api.anthropic.com")
+env.address("ANTHROPIC_BASE_URL", JENNY_API_BASE_URL, ("https", "http"))
 JENNY_MODEL = env.text("JENNY_MODEL")
 
 # --- Language, time, logs --------------------------------------------------------------------
@@ -201,7 +205,7 @@ LANGUAGE_CODE = "en"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
-JENNY_TIME_ZONE = env.text("JENNY_TIME_ZONE")
+JENNY_TIME_ZONE = env.zone("JENNY_TIME_ZONE")
 JENNY_LOG_FORMAT = env.choice("JENNY_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = logs.config(JENNY_LOG_FORMAT)
 for _secret in (SECRET_KEY, JENNY_API_KEY, env.secret("JENNY_SETUP_TOKEN")):

@@ -7,6 +7,7 @@ import ipaddress
 import json
 from typing import Any
 
+import redis
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -71,7 +72,9 @@ class Command(BaseCommand):
                 # Before the scheduler reads it: rows made while it starts escape its notice.
                 sync_schedule()
             wanted: list[Part] = []
-            if not env.secret("REDIS_URL"):
+            if env.secret("REDIS_URL"):
+                self._warn_of_silent_redis()
+            else:
                 # One that a killed start left behind.
                 valkey.end(settings.JENNY_DATA)
                 wanted.append(parts.valkey_part(lock))
@@ -103,6 +106,17 @@ class Command(BaseCommand):
         with contextlib.suppress(OSError):
             self.stdout.write(text)
             self.stdout.flush()
+
+    def _warn_of_silent_redis(self) -> None:
+        """Everything waits for Redis and finds it when it comes; but a person should know."""
+        try:
+            with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as server:
+                server.ping()
+        except redis.RedisError as error:
+            self.say(
+                f"Redis does not answer at the address in REDIS_URL ({type(error).__name__}). "
+                "Jenny waits for it."
+            )
 
     def _warn_of_open_door(self) -> None:
         host = settings.JENNY_HOST
