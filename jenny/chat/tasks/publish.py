@@ -40,14 +40,15 @@ MOST_CONNECTIONS = 2_000
 
 @functools.cache
 def redis_client() -> redis.Redis:
-    """This process's Redis client. Its time limits keep a dead server from holding a turn;
-    the one retry is for a kept connection whose server was started anew."""
+    """This process's Redis client. Its time limits keep a dead server from holding a turn, and
+    it does not try again by itself: its tries multiply (connecting, then asking), and a kept
+    connection whose server was started anew is noticed when it is taken from the pool."""
     return redis.Redis.from_url(
         settings.REDIS_URL,
         socket_timeout=2,
         socket_connect_timeout=1,
         health_check_interval=30,
-        retry=Retry(NoBackoff(), 1),
+        retry=Retry(NoBackoff(), 0),
         max_connections=MOST_CONNECTIONS,
     )
 
@@ -68,6 +69,29 @@ def hand_over(task: Task, *arguments: object) -> bool:
     return True
 
 
+class Pause:
+    """Redis failed just now, and is not asked again for a moment by anything in this process.
+
+    To find out that one does not answer takes seconds. The pulse, which asks for each of its
+    turns, would miss their leases meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def begin(self) -> None:
+        """It failed."""
+        self._until = time.monotonic() + SECONDS_AFTER_FAULT
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it is left alone."""
+        return time.monotonic() < self._until
+
+
+PAUSE = Pause()
+
+
 class Publisher:
     """Sends one conversation's events for one writer."""
 
@@ -75,7 +99,6 @@ class Publisher:
         self.conversation = conversation
         self._writer = Writer(redis_client(), str(conversation.pk))
         self._gap = False
-        self._quiet_until = 0.0
 
     def send(
         self, position: Position, event: events.Event, renumber: Callable[[], Position]
@@ -83,7 +106,7 @@ class Publisher:
         """Send *event*. *renumber* stores the state under a new event number and returns
         its position; it is called when something newer is in the stream already, or when
         the stream lost what it had."""
-        if time.monotonic() < self._quiet_until:
+        if PAUSE.is_on:
             self._gap = True
             return
         try:
@@ -96,7 +119,7 @@ class Publisher:
                 position = renumber()
         except redis.RedisError as error:
             self._gap = True
-            self._quiet_until = time.monotonic() + SECONDS_AFTER_FAULT
+            PAUSE.begin()
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
     def message(self, message: Message) -> None:
@@ -104,10 +127,6 @@ class Publisher:
         with contextlib.suppress(*GONE):
             html = render_item(message)
             self._row(message, events.item(f"m{message.pk}", html))
-
-    def message_gone(self, message: Message) -> None:
-        """A message was taken out of the thread; its row must still exist."""
-        self._row(message, events.drop(f"m{message.pk}"))
 
     def turn_state(self, turn: Turn) -> None:
         """A turn was queued, began or ended."""

@@ -16,7 +16,7 @@ from django.db import DatabaseError, close_old_connections, connections
 
 from jenny.agent.errors import Cancelled, CancelReason
 from jenny.chat.stream import cancel_key
-from jenny.chat.tasks.publish import redis_client
+from jenny.chat.tasks.publish import PAUSE, redis_client
 
 log = logging.getLogger(__name__)
 
@@ -80,16 +80,17 @@ class Pulse:
                     self._changed.wait()
             now = time.monotonic()
             running = self._snapshot()
-            for turn in running:
-                self._guarded(turn.flush_due)
-            if now >= next_cancel:
-                next_cancel = now + CANCEL_SECONDS
-                self._hear_cancel(running)
+            # First, since nothing else here may cost a turn its lease.
             if now >= next_lease:
                 next_lease = now + LEASE_SECONDS
                 close_old_connections()
                 for turn in running:
                     self._guarded(turn.renew)
+            for turn in running:
+                self._guarded(turn.flush_due)
+            if now >= next_cancel:
+                next_cancel = now + CANCEL_SECONDS
+                self._hear_cancel(running)
             time.sleep(max(0.0, BEAT_SECONDS - (time.monotonic() - now)))
 
     def _guarded(self, act: Callable[[], None]) -> None:
@@ -106,9 +107,12 @@ class Pulse:
 
     def _hear_cancel(self, running: list[Running]) -> None:
         """Stop the turns whose key is set. Without Redis the lease's renewal hears of it."""
+        if PAUSE.is_on:
+            return
         try:
             flags = redis_client().mget([cancel_key(turn.turn_id) for turn in running])
         except redis.RedisError:
+            PAUSE.begin()
             return
         for turn, flag in zip(running, flags, strict=True):
             if flag:
