@@ -1,5 +1,6 @@
 """The event source of a conversation's page: reads its stream, and never starts work."""
 
+import asyncio
 import functools
 import time
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,8 @@ from jenny.chat.tasks.publish import position_of
 
 # Between two signs of life; at each the session is checked again.
 HEARTBEAT_SECONDS = 10
+# What was just stored comes to the stream within this time, if it comes at all.
+ON_ITS_WAY_SECONDS = 0.25
 # What the browser waits before it opens a lost stream again.
 REOPEN_MS = 1000
 # Each open stream waits on a connection of its own; the library's own limit is a hundred.
@@ -99,7 +102,10 @@ async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
     stored = await sync_to_async(_asked)(position_of, conversation)
     if reader.position.number > conversation.event_number:
         return True
-    return stored > reader.position and stored > await reader.end()
+    if stored <= reader.position or stored <= await reader.end():
+        return False
+    await asyncio.sleep(ON_ITS_WAY_SECONDS)
+    return stored > await reader.end()
 
 
 def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
