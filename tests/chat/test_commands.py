@@ -106,6 +106,17 @@ def test_new_starts_afresh_and_keeps_the_thread(owner, model_server, words):
     assert f"before {words}".encode() not in request.body
 
 
+def test_new_empties_the_meter(owner, words):
+    """After /new the line below the composer says at once that nothing fills the context."""
+    chat = owner.begin(words)
+    with owner.events(chat) as stream:
+        owner.answer(chat)
+        filled = stream.wait_for(lambda event: event["kind"] == "meter", "the answer's meter")
+        assert not filled["text"].startswith("0 of")
+        owner.send(chat, "/new")
+        stream.wait_for(lambda event: event.get("text", "").startswith("0 of"), "an empty meter")
+
+
 def test_new_stops_what_runs_and_passes_over_what_waits(owner, model_server, words):
     """/new in the middle of a turn: it ends, and what waited for it is not read later."""
     model_server.script(Silence(), when=lambda r: any(words in t for t in r.texts("user")))

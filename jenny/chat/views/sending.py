@@ -18,9 +18,11 @@ from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
 from jenny.chat.models import Conversation, Draft
 from jenny.chat.tasks import accept
+from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views import pages
 from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.replies import reply_to
+from jenny.workspace import config as workspace_config
 
 _FIRST = UUID("5b6f0f6e-2d5c-4a39-9d6e-0a3f5f1f7c11")
 # Characters of a draft that are kept on the server; the browser keeps it whole.
@@ -76,6 +78,9 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
         accept.accept(chat, text, client_key)
     elif call.command.name == "/new":
         accept.start_anew(chat, client_key)
+        chat.refresh_from_db(fields=["context_from"])
+        gauge = pages.meter_of(chat, workspace_config.load(chat.workspace.root))
+        Publisher(chat).meter(gauge.sentence, gauge.percent)
     else:
         accept.accept_command(chat, call, reply_to(chat, call), client_key)
 
