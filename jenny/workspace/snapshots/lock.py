@@ -24,6 +24,7 @@ class _Mine(threading.local):
 
 
 _mine = _Mine()
+_open: set[int] = set()
 
 
 @contextlib.contextmanager
@@ -38,12 +39,15 @@ def hold(path: Path, *, timeout: float) -> Iterator[None]:
         yield
         return
     fd = _take(path, time.monotonic() + timeout)
+    _open.add(fd)
     _mine.held.add(key)
     try:
         yield
     finally:
-        _mine.held.discard(key)
-        os.close(fd)
+        if key[0] == os.getpid():  # not in a child that was forked meanwhile
+            _mine.held.discard(key)
+            _open.discard(fd)
+            os.close(fd)
 
 
 def holds(path: Path) -> bool:
@@ -80,3 +84,15 @@ def _is_same(fd: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(fd), path.lstat())
     except FileNotFoundError:
         return False
+
+
+def _forget() -> None:
+    """In a forked child: let go of the parent's descriptors, which would keep its locks held."""
+    for fd in _open:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    _open.clear()
+    _mine.held.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

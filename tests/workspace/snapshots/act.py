@@ -1,5 +1,7 @@
 """Run in a process of its own by ``test_kills``: snapshots killed at a chosen moment.
 
+``act.py FOLDER work N``: take snapshots number N, N + 1, … and prune, until killed.
+
 ``act.py FOLDER ACT``: for n = 1, 2, … a copy of the starting state is made, and a process does
 ACT and is killed with SIGKILL right before its n-th step that reaches the disk; until one gets
 through. Each time, one line of JSON says where what was left lies.
@@ -26,11 +28,12 @@ def store_in(folder: Path) -> Store:
     return Store(folder / "snapshots" / "one.git")
 
 
-def take(folder: Path, number: int) -> None:
-    """A snapshot with something new in it."""
+def take(folder: Path, number: int, *, day: int | None = None) -> None:
+    """A snapshot with something new in it, on the day of that number."""
     put(folder / "workspace", "count.md", b"%d" % number)
     put(folder / "workspace", f"deep/{number}.md", b"%d" % number * 100)
-    create(store_in(folder), folder / "workspace", "manual", now=START + timedelta(days=number))
+    now = START + timedelta(days=number if day is None else day)
+    create(store_in(folder), folder / "workspace", "manual", now=now)
 
 
 def start_first(folder: Path) -> None:
@@ -81,6 +84,14 @@ def prune(folder: Path) -> None:
     pruning.prune(store, plan, grace_seconds=-1)
 
 
+def work(folder: Path, start: int) -> None:
+    """Take snapshots and let old ones go, until killed."""
+    for number in range(start, start + 10_000):
+        take(folder, number, day=0)
+        if number % 3 == 0:
+            prune(folder)
+
+
 ACTS = {
     "first": (start_first, first),
     "following": (start_next, following),
@@ -105,4 +116,7 @@ def main(folder: Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    if sys.argv[2] == "work":
+        work(Path(sys.argv[1]), int(sys.argv[3]))
+    else:
+        main(Path(sys.argv[1]), sys.argv[2])

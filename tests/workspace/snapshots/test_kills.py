@@ -2,12 +2,13 @@
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from jenny.workspace.snapshots import shelf, verifying
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.taking import create
+from tests.support.waiting import wait_until
 from tests.workspace.snapshots import act
 from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk
 
@@ -111,3 +113,42 @@ def test_pruning_may_be_killed(in_memory):
         act.prune(state)
         assert sound(act.store_in(state)) == kept
         after(state)
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(8, id="few"), pytest.param(250, id="many", marks=pytest.mark.soak)]
+)
+def test_killed_at_any_time_again_and_again(in_memory, kills):
+    """Two processes take snapshots and prune, and are killed at random, one store all the while:
+    it is sound after each kill, and no snapshot that was there is lost but by the rules."""
+    seed = datetime.now(UTC).toordinal()
+    chance = random.Random(seed)
+    act.start_first(in_memory)
+    store, highest = act.store_in(in_memory), 0
+    for kill in range(kills):
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.workspace.snapshots.act", in_memory, "work", number],
+                cwd=PROJECT,
+            )
+            for number in (str(1 + kill * 100), str(100_001 + kill * 100))
+        ]
+        was = highest
+        wait_until(lambda was=was: _highest(store) > was, 60, "a snapshot")
+        time.sleep(chance.random() * 0.3)  # the moment of the kill is the test's very point
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+        found = sound(store)
+        assert found, f"seed {seed}"
+        assert found[0] >= was, f"seed {seed}"
+        assert found == list(range(found[0], found[-1] - 1, -1)), f"seed {seed}"
+        assert len(found) >= min(found[0], 20), f"seed {seed}"
+        highest = found[0]
+    after(in_memory)
+
+
+def _highest(store: Store) -> int:
+    ids = store.ids()
+    return int(ids[-1].partition("-")[0]) if ids else 0
