@@ -20,7 +20,7 @@ from jenny.workspace.git.objects import is_id
 from jenny.workspace.git.packing import sync_folder
 
 STALE_SECONDS = 600.0
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 5.0
 
 _NAME = re.compile(r"refs(/[A-Za-z0-9][A-Za-z0-9_+-]*)+")
 _TEMP = "jenny-ref-"

@@ -17,6 +17,9 @@ from jenny.workspace.git.objects import Commit, Kind, TreeEntry
 MAIN = "refs/heads/main"
 
 _TEMP = ".jenny-store-"
+# How much of what was read one open repository keeps in memory.
+_KEPT_ENTRIES = 200_000
+_KEPT_COMMITS = 5000
 
 _CONFIG = """\
 [core]
@@ -41,7 +44,11 @@ class Repository:
         self.git_dir = git_dir
         self.database = Database(git_dir / "objects")
         self._trees: dict[str, tuple[TreeEntry, ...]] = {}
+        self._entries = 0
         self._commits: dict[str, Commit] = {}
+        # What a batch writes can be read before it is there for others.
+        self._new_trees: dict[str, tuple[TreeEntry, ...]] = {}
+        self._new_commits: dict[str, Commit] = {}
         for part in ("", "objects", "objects/pack", "refs", "refs/heads"):
             _require_folder(git_dir / part, git_dir)
 
@@ -82,23 +89,38 @@ class Repository:
 
     def tree(self, sha: str) -> tuple[TreeEntry, ...]:
         """The entries of a folder."""
-        if sha not in self._trees:
-            self._trees[sha] = objects.decode_tree(self._expect(sha, "tree"))
-        return self._trees[sha]
+        found = self._new_trees.get(sha, self._trees.get(sha))
+        if found is None:
+            found = objects.decode_tree(self._expect(sha, "tree"))
+            self._entries += len(found)
+            if self._entries > _KEPT_ENTRIES:
+                self._trees.clear()
+                self._entries = len(found)
+            self._trees[sha] = found
+        return found
 
     def commit(self, sha: str) -> Commit:
         """A commit."""
-        if sha not in self._commits:
-            self._commits[sha] = objects.decode_commit(sha, self._expect(sha, "commit"))
-        return self._commits[sha]
+        found = self._new_commits.get(sha, self._commits.get(sha))
+        if found is None:
+            found = objects.decode_commit(sha, self._expect(sha, "commit"))
+            if len(self._commits) >= _KEPT_COMMITS:
+                self._commits.clear()
+            self._commits[sha] = found
+        return found
 
     def remember_tree(self, sha: str, entries: tuple[TreeEntry, ...]) -> None:
         """Know a tree that is being written."""
-        self._trees[sha] = entries
+        self._new_trees[sha] = entries
 
     def remember_commit(self, commit: Commit) -> None:
         """Know a commit that is being written."""
-        self._commits[commit.sha] = commit
+        self._new_commits[commit.sha] = commit
+
+    def forget_new(self) -> None:
+        """What was being written is there for everybody by now, or never will be."""
+        self._new_trees.clear()
+        self._new_commits.clear()
 
     def has(self, sha: str) -> bool:
         """Whether the object is there (not whether it is whole)."""
@@ -217,6 +239,7 @@ class Batch:
 
     def discard(self) -> None:
         """Leave nothing half-written behind."""
+        self._repo.forget_new()
         if self._writer is not None:
             self._writer.discard()
             self._writer = None
@@ -240,9 +263,10 @@ def _require_folder(path: Path, git_dir: Path) -> None:
 def _make(git_dir: Path, worktree: str) -> None:
     """Make an empty repository, whole or not at all."""
     git_dir.parent.mkdir(parents=True, exist_ok=True)
-    for left in git_dir.parent.glob(f"{_TEMP}*.tmp"):  # by who was killed while making one
+    prefix = f"{_TEMP}{git_dir.name}-"
+    for left in git_dir.parent.glob(f"{prefix}*.tmp"):  # by who was killed while making this one
         shutil.rmtree(left, ignore_errors=True)
-    temp = git_dir.with_name(f"{_TEMP}{secrets.token_hex(8)}.tmp")
+    temp = git_dir.with_name(f"{prefix}{secrets.token_hex(8)}.tmp")
     line = f"\tworktree = {worktree}\n" if worktree else ""
     config = _CONFIG.format(bare="false" if worktree else "true", worktree=line)
     try:

@@ -387,6 +387,20 @@ def test_trees_hold_what_was_put_into_them(tmp_path_factory, steps):
         check(repo.git_dir)
 
 
+def test_a_long_past_does_not_fill_the_memory(repo: Repository, monkeypatch):
+    """What an open repository keeps of what it read is bounded; what is written stays at hand."""
+    monkeypatch.setattr("jenny.workspace.git.store._KEPT_ENTRIES", 20)
+    monkeypatch.setattr("jenny.workspace.git.store._KEPT_COMMITS", 3)
+    ids = []
+    for number in range(10):
+        files = {f"skills/{n}/x": b"%d %d" % (n, number) for n in range(8)}
+        ids.append(commit(repo, files))
+    assert [contents(repo, sha)["skills/7/x"] for sha in ids] == [b"7 %d" % n for n in range(10)]
+    assert len(repo._trees) < 15
+    assert len(repo._commits) <= 3
+    assert repo._new_trees == {}
+
+
 def test_a_folder_that_is_none_is_refused(repo: Repository):
     """An entry whose name would lead elsewhere is damage, not a path."""
     with repo.batch() as batch:
