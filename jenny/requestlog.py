@@ -84,8 +84,11 @@ def _until(ending: asyncio.Event, receive: Receive) -> Receive:
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:
-    # Health checks come every few seconds, and tell nothing while all is well.
-    is_routine = scope["path"].startswith("/health/") and status == HTTPStatus.OK
+    # Health checks and the files of a page come in dozens, and tell nothing while all is well.
+    is_routine = scope["path"].startswith(("/health/", "/static/")) and status in (
+        HTTPStatus.OK,
+        HTTPStatus.NOT_MODIFIED,
+    )
     log.log(
         logging.DEBUG if is_routine else logging.INFO,
         "request",

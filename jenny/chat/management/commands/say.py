@@ -28,7 +28,8 @@ class Command(AnsweringCommand):
 
     help = (
         "Send TEXT to a conversation and print the reply; the turn runs in this process, "
-        "whether the app runs or not. A slash command works as in the chat."
+        "whether the app runs or not. Without --new or --conversation it goes on in the newest "
+        "conversation. A slash command works as in the chat."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
