@@ -63,13 +63,22 @@ def interrupt(turn: Turn) -> bool:
 
     ``False``: its holder renewed the lease or ended it meanwhile.
     """
+    lost = Turn.objects.filter(
+        pk=turn.pk,
+        state=Turn.State.RUNNING,
+        heartbeat_at__lt=Now() - timedelta(seconds=SECONDS_TO_LIVE),
+    )
+    if not lost.exists():
+        return False
+    # Read before the transaction, which must not wait for Redis. Each write of the holder renews
+    # the lease: if one came in between, nothing is won.
+    unstored = {
+        block.pk: _unstored_text(block, str(turn.conversation_id))
+        for block in turn.blocks.filter(is_open=True, kind=Block.Kind.TEXT)
+    }
     with transaction.atomic():
         turn.conversation.locked()
-        won = Turn.objects.filter(
-            pk=turn.pk,
-            state=Turn.State.RUNNING,
-            heartbeat_at__lt=Now() - timedelta(seconds=SECONDS_TO_LIVE),
-        ).update(
+        won = lost.update(
             state=Turn.State.INTERRUPTED,
             reason="lost",
             sentence=SENTENCE,
@@ -79,7 +88,7 @@ def interrupt(turn: Turn) -> bool:
         if not won:
             return False
         for block in turn.blocks.filter(is_open=True):
-            _close(block, str(turn.conversation_id))
+            _close(block, unstored.get(block.pk, ""))
         turn.refresh_from_db()
         follower = turn.follow()
     answers = list(Message.objects.filter(turn=turn, kind=Message.Kind.ANSWER).order_by("pk"))
@@ -92,10 +101,10 @@ def interrupt(turn: Turn) -> bool:
     return True
 
 
-def _close(block: Block, conversation: str) -> None:
+def _close(block: Block, unstored: str) -> None:
     """Close a block that its worker left open, with the text that only the stream has."""
     if block.kind == Block.Kind.TEXT:
-        block.text += _unstored_text(block, conversation)
+        block.text += unstored
         block.html = renderer_of(block).finish()
     elif block.kind == Block.Kind.TOOL:
         block.data |= {"ok": False, "result": "Not finished: the worker was lost."}
