@@ -238,16 +238,19 @@ class Supervisor:
                 listener.close()
 
     def _reap(self) -> None:
-        for one in self._running:
-            if not one.pid:
+        while any(one.pid for one in self._running):
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            # As the first process of a container it also inherits orphans, which are nobody's.
+            one = next((each for each in self._running if each.pid == pid), None)
+            if one is None:
                 continue
-            pid, status = os.waitpid(one.pid, os.WNOHANG)
-            if pid:
-                # What it started must not outlive it and work on beside its successor.
-                end_group(pid)
-                one.pid = 0
-                if not self._ending:
-                    self._plan_return(one, os.waitstatus_to_exitcode(status))
+            # What it started must not outlive it and work on beside its successor.
+            end_group(pid)
+            one.pid = 0
+            if not self._ending:
+                self._plan_return(one, os.waitstatus_to_exitcode(status))
 
     def _plan_return(self, one: _Running, code: int) -> None:
         lived = time.monotonic() - one.started
