@@ -20,6 +20,7 @@ from jenny.workspace.snapshots.scan import scan
 from jenny.workspace.snapshots.store import LOCK_SECONDS, Store
 from jenny.workspace.snapshots.taking import create
 from jenny.workspace.snapshots.values import Outcome, Plan, Pruned, Trigger
+from jenny.workspace.versions.record import commit_pending
 from memory.models import SnapshotState
 
 log = logging.getLogger(__name__)
@@ -129,12 +130,25 @@ def look(row: SnapshotState, now: datetime) -> Outcome | None:
     row.note(seen)
     outcome = None
     if trigger is not None:
+        _keep_versions(row.workspace)
         # Whoever holds the store takes the same snapshot; the next look sees it.
         with contextlib.suppress(LockTimeout):
             outcome = take(row.workspace, trigger, now=now, timeout=0)
     if row.pruned_at is None or not timedelta(0) <= now - row.pruned_at < PRUNE_EVERY:
         _let_go(row.workspace, now)
     return outcome
+
+
+def _keep_versions(workspace: Workspace) -> None:
+    """Edits of the memory files that nobody dreamed of get their versions when it is quiet, so
+    that a file can be had as of any day."""
+    try:
+        commit_pending(workspace.root)
+    except WorkspaceError as error:
+        log.warning(
+            "versions.failed",
+            extra={"workspace": str(workspace.pk), "cause": type(error).__name__},
+        )
 
 
 def _let_go(workspace: Workspace, now: datetime) -> None:

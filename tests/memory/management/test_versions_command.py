@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,6 +17,9 @@ from jenny.workspace.git.store import Repository
 from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from memory import versions
+from memory.management import snapshots
+from memory.models import SnapshotState
+from tests.memory.management.conftest import START
 
 pytestmark = pytest.mark.django_db
 
@@ -278,3 +281,15 @@ def test_the_command_restores(root):
     assert "[an undoing]" in run("list")
     with pytest.raises(CommandError, match="There is no version"):
         run("show", "0000000")
+
+
+def test_edits_get_their_versions_when_it_is_quiet(workspace):
+    """Where nobody dreams, what a chat and a person wrote is still to be had as of any day."""
+    open_workspace(workspace.root, Actor("chat")).write("USER.md", b"# chat\n")
+    open_workspace(workspace.root, Actor("browser")).write("USER.md", b"# browser\n")
+    row = SnapshotState.of(workspace, START)
+    assert snapshots.look(row, START) is not None  # the daily one; later: ten quiet minutes
+    answer = run_json("list", "--all")[1]
+    assert [row["actor"] for row in answer["versions"]] == ["browser", "chat", "setup"]
+    with open_history(workspace.root) as history:
+        assert history.file_as_of("USER.md", datetime.now(UTC)) == b"# browser\n"
