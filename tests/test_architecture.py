@@ -10,10 +10,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("jenny", "memory", "wikis", "settings_ui")
 SHELLS = frozenset(
-    "apps models admin forms views urls tasks middleware access settings celery asgi wsgi "
-    "migrations templatetags management".split()
+    [
+        "apps",
+        "models",
+        "admin",
+        "forms",
+        "views",
+        "urls",
+        "tasks",
+        "middleware",
+        "access",
+        "settings",
+        "celery",
+        "asgi",
+        "wsgi",
+        "migrations",
+        "templatetags",
+        "management",
+    ]
 )
-FORBIDDEN_NAMES = frozenset("utils helpers common misc manager services".split())
+FORBIDDEN_NAMES = frozenset(["utils", "helpers", "common", "misc", "manager", "services"])
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_POSITIONAL = 5
@@ -158,8 +174,24 @@ def test_the_root_package_is_empty():
 
 # Calls that change files. str.replace shares a name with Path.replace, which is why it is not here.
 WRITING_CALLS = frozenset(
-    "write_text write_bytes unlink rmdir rename mkdir touch symlink_to hardlink_to rmtree copyfile "
-    "copy2 copytree makedirs renames truncate".split()
+    [
+        "write_text",
+        "write_bytes",
+        "unlink",
+        "rmdir",
+        "rename",
+        "mkdir",
+        "touch",
+        "symlink_to",
+        "hardlink_to",
+        "rmtree",
+        "copyfile",
+        "copy2",
+        "copytree",
+        "makedirs",
+        "renames",
+        "truncate",
+    ]
 )
 # Where files other than a workspace's are written, and which.
 WRITES_ELSEWHERE = {

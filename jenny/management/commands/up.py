@@ -53,6 +53,9 @@ class Command(BaseCommand):
         if only and not env.secret("REDIS_URL"):
             message = f"--only {only} needs REDIS_URL: the services share one Redis."
             raise CannotStart(message)
+        if not (settings.STATIC_ROOT / "staticfiles.json").exists():
+            message = "The pages' static files were not collected. Run: make setup"
+            raise CannotStart(message)
         allow_open_files()
         with contextlib.ExitStack() as stack:
             lock = stack.enter_context(
