@@ -149,8 +149,10 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
             fd = _flock(path, level, deadline, timeout)
         finally:
             _close(turn)
-        # As long for every process: making it shorter first would wait for the disk.
-        os.pwrite(fd, b"%-19d\n" % os.getpid(), 0)
+        # For the sentence of who waits; on a full disk it is left out. As long for every process:
+        # making the file shorter first would wait for the disk.
+        with contextlib.suppress(OSError):
+            os.pwrite(fd, b"%-19d\n" % os.getpid(), 0)
     except OSError as error:
         message = f"The workspace cannot be locked: {reason_of(error)}. Nothing was written."
         raise WriteFailed(message) from error

@@ -1,0 +1,227 @@
+"""Run in processes of their own by the tests: the history under kills and among many.
+
+``act.py die FOLDER ACT``: for n = 1, 2, … a fresh workspace is made, and a process does ACT and is
+killed with SIGKILL right before its n-th step that reaches the disk; until one gets through. Each
+time another process adds an entry and moves what may be moved. One line of JSON each time.
+
+``act.py crowd FOLDER SEED WORKERS TIMES KILLS``: so many processes add entries at once, beside one
+that moves old entries to the archive, one that reads, and one that writes the file as a restore
+does; processes are killed at random and begin anew, until all have added what they had to.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jenny.workspace.files import Actor, open_workspace
+from memory.history import compaction, cursors, log, reading
+from memory.history.entries import NewEntry
+
+STEPS = ("fsync", "rename", "unlink", "mkdir", "pwrite", "ftruncate")
+RAW = "".join(f"{number} of a long text\n" for number in range(2_000))
+CAP = 20
+
+
+def say(row: Any) -> None:
+    """Tell the test."""
+    sys.stdout.write(json.dumps(row) + "\n")
+    sys.stdout.flush()
+
+
+def start(root: Path) -> None:
+    """A history of which Dream has read the most; the last line has no end."""
+    (root / "memory").mkdir(parents=True)
+    lines = [
+        json.dumps(
+            {"cursor": at, "timestamp": f"2026-{at % 3 + 1:02}-01 10:00", "content": f"{at}"}
+        )
+        for at in range(1, 41)
+    ]
+    (root / "memory" / "history.jsonl").write_text("\n".join(lines))
+    (root / "memory" / ".dream_cursor").write_text("35\n")
+
+
+def append(root: Path) -> None:
+    """One entry and a group."""
+    log.append(root, [NewEntry("the one"), NewEntry(RAW, kind="raw")])
+
+
+def torn(root: Path) -> None:
+    """The same after half a line was left."""
+    with (root / "memory" / "history.jsonl").open("a") as file:
+        file.write('\n{"cursor": 41, "content": "ha')
+    append(root)
+
+
+def compact(root: Path) -> None:
+    """Old entries move to the archive."""
+    compaction.compact(root, cap=CAP)
+
+
+def die_at(number: int) -> None:
+    """Arrange for this process to be killed right before its step of that number."""
+    count = 0
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def step(*args: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*args, **options)
+
+        return step
+
+    for name in STEPS:
+        setattr(os, name, counted(getattr(os, name)))
+
+
+def forked(act: Callable[[], None]) -> int:
+    """The id of a process that does *act*."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        act()
+        os._exit(0)
+    except BaseException as error:  # noqa: BLE001  (the parent must hear of everything)
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        os._exit(1)
+
+
+def ended(child: int) -> bool:
+    """Whether the process got through; it was killed otherwise."""
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status):
+        assert os.WEXITSTATUS(status) == 0, "the process failed"
+        return True
+    return False
+
+
+def die(folder: Path, act: Callable[[Path], None]) -> None:
+    """Kill the act at each of its steps in turn."""
+    number, through = 0, False
+    while not through:
+        number += 1
+        root = folder / "workspace"
+        shutil.rmtree(root, ignore_errors=True)
+        start(root)
+
+        def mortal(number: int = number, root: Path = root) -> None:
+            die_at(number)
+            act(root)
+
+        def after(root: Path = root) -> None:
+            log.append(root, [NewEntry("after", kind="note")])
+            compact(root)
+
+        through = ended(forked(mortal))
+        left = state(root)
+        assert ended(forked(after))
+        say({"step": number, "through": through, "left": left, "then": state(root)})
+
+
+def state(root: Path) -> dict[str, str]:
+    """What lies in the memory folder, by name."""
+    every = sorted(path for path in (root / "memory").rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(root / "memory")): path.read_text(errors="replace") for path in every
+    }
+
+
+def work(root: Path, worker: int, attempt: int, times: int) -> None:
+    """Add entries until so many are acknowledged; each acknowledgement is noted at once."""
+    acks = root.parent / f"acks-{worker}"
+    fd = os.open(acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    done = acks.read_bytes().count(b"\n")
+    for number in range(done, times):
+        content = f"{worker}:{number}:{attempt}"
+        kind = "raw" if number % 9 == 0 else "note"
+        text = f"{content}\n" + ("x" * 20_000 if kind == "raw" else "")
+        made = log.append(root, [NewEntry(text, kind=kind)])
+        os.write(fd, f"{content} {[entry.cursor for entry in made.entries]}\n".encode())
+
+
+def move(root: Path) -> None:
+    """Say that Dream has read half of what waits, and move what is old; again and again."""
+    while True:
+        waiting = reading.acknowledged(root).entries
+        if len(waiting) > 1:
+            cursor = waiting[len(waiting) // 2].cursor
+            cursors.set_dream_cursor(root, cursor, Actor("pipeline"))
+        compaction.compact(root, cap=CAP)
+        time.sleep(0.002)
+
+
+def read(root: Path) -> None:
+    """Look at the history without a lock; whatever is seen is whole and in order."""
+    while True:
+        entries = reading.pending(root, read_to=0).entries
+        seen = [entry.cursor for entry in entries]
+        assert seen == sorted(set(seen)), seen
+        for entry in entries[-3:]:
+            group = [other.part for other in entries if entry.group and other.group == entry.group]
+            assert not entry.part or group == [
+                (n, entry.part[1]) for n in range(1, entry.part[1] + 1)
+            ]
+
+
+def rewrite(root: Path) -> None:
+    """Write the file as a restore does, which goes by the workspace's lock first."""
+    workspace = open_workspace(root, Actor("restore"))
+    while True:
+        workspace.edit("memory/history.jsonl", lambda old: b"# a note\n" + (old or b""))
+        time.sleep(0.05)
+
+
+def crowd(folder: Path, seed: int, workers: int, times: int, kills: int) -> None:
+    """All of them at once, under kills."""
+    root = folder / "workspace"
+    (root / "memory").mkdir(parents=True)
+    chance = random.Random(seed)
+    endless = {"move": move, "read": read, "rewrite": rewrite}
+    jobs: dict[int, tuple[str | int, int]] = {}
+
+    def begin(job: str | int, attempt: int) -> None:
+        if isinstance(job, int):
+            child = forked(lambda: work(root, job, attempt, times))
+        else:
+            child = forked(lambda: endless[job](root))
+        jobs[child] = (job, attempt)
+
+    for job in [*range(workers), *endless]:
+        begin(job, 0)
+    while any(isinstance(job, int) for job, _ in jobs.values()):
+        time.sleep(chance.random() * 0.02)
+        if kills and chance.random() < 0.5:
+            kills -= 1
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(chance.choice(sorted(jobs)), signal.SIGKILL)
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            child, status = found
+            job, attempt = jobs.pop(child)
+            if os.WIFEXITED(status):
+                assert os.WEXITSTATUS(status) == 0, f"{job} failed"
+            else:
+                begin(job, attempt + 1)
+    for child in jobs:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    compaction.compact(root, cap=CAP)
+    say({"kills_left": kills})
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case "die", folder, name:
+            die(Path(folder), globals()[name])
+        case "crowd", folder, *numbers:
+            crowd(Path(folder), *map(int, numbers))
