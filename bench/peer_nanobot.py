@@ -22,6 +22,7 @@ class Bots:
 
     def __init__(self) -> None:
         self.open_ones: dict[str, Any] = {}
+        self.stores: dict[str, Any] = {}
 
     async def open(self, name: str, config: str) -> None:
         """Make a bot from a configuration file."""
@@ -57,6 +58,27 @@ class Bots:
             times.append((time.perf_counter() - start) * 1000)
         later = sorted(times[1:])
         return {"cold": times[0], "warm": later[len(later) // 2]}
+
+    async def append(self, workspace: str, text: str) -> dict[str, float]:
+        """Milliseconds of adding an entry to the history."""
+        store = self._store(workspace)
+        start = time.perf_counter()
+        store.append_history(text)
+        return {"ms": (time.perf_counter() - start) * 1000}
+
+    async def pending(self, workspace: str, since: int) -> dict[str, float]:
+        """Milliseconds of reading the entries above a cursor, and how many there are."""
+        store = self._store(workspace)
+        start = time.perf_counter()
+        found = store.read_unprocessed_history(since)
+        return {"ms": (time.perf_counter() - start) * 1000, "count": len(found)}
+
+    def _store(self, workspace: str) -> Any:
+        from nanobot.agent.memory import MemoryStore  # noqa: PLC0415 - as above
+
+        if workspace not in self.stores:
+            self.stores[workspace] = MemoryStore(Path(workspace))
+        return self.stores[workspace]
 
 
 async def main() -> None:
