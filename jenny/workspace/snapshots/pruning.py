@@ -45,6 +45,7 @@ def prune(store: Store, plan: Plan, *, grace_seconds: float = GRACE_SECONDS) -> 
         with store.write() as repo:
             pinned = set(store.pinned(repo).values())
             before = _size(store)
+            _unpack_refs(repo)
             for shot in plan.goes:
                 if shot.commit in pinned:
                     kept.append(shot.id)
@@ -87,6 +88,23 @@ def set_aside_broken(store: Store) -> list[str]:
     return found
 
 
+def _unpack_refs(repo: Objects) -> None:
+    """Give each reference a file of its own again, where another git has put them into one.
+
+    What has a name that none of ours has stays as it is, and then all do.
+    """
+    packed = repo.git_dir / "packed-refs"
+    if not packed.exists():
+        return
+    try:
+        for name, sha in repo.refs().items():
+            repo.move_ref(sha, expect=sha, name=name)
+    except ValueError:
+        return
+    packed.unlink()
+    sync_folder(repo.git_dir)
+
+
 def _collect(repo: Objects, grace_seconds: float) -> None:
     """Remove what no reference leads to. If any of them leads to something damaged, nothing is
     removed: what is missing there may be all that is left of it.
@@ -101,7 +119,7 @@ def _collect(repo: Objects, grace_seconds: float) -> None:
     if not rewritten:
         return
     folder = repo.database.pack_folder
-    made = _rewrite(folder, rewritten, needed)
+    made = _rewrite(repo, rewritten, needed)
     for pack in rewritten:
         if pack.path != made:
             # The index first: a pack without one is a leftover, never a broken pack.
@@ -157,20 +175,24 @@ def _spans(pack: Pack) -> Iterator[tuple[bytes, int, int]]:
         yield pack.id_at(place), start, end
 
 
-def _rewrite(folder: Path, packs: list[Pack], needed: set[bytes]) -> Path | None:
+def _rewrite(repo: Objects, packs: list[Pack], needed: set[bytes]) -> Path | None:
     """Write what is needed of *packs* into one; its index, ``None`` when nothing is.
 
     Raises:
-        StoreBroken: a pack is damaged, or another program's; all is left as it was.
+        StoreBroken: a pack is damaged; all is left as it was.
     """
-    writer = PackWriter(folder)
+    writer = PackWriter(repo.database.pack_folder)
     seen: set[bytes] = set()
     try:
         for pack in packs:
             for sha, start, end in _spans(pack):
                 if sha in needed and sha not in seen:
                     seen.add(sha)
-                    writer.add_raw(sha, _checked(pack, sha, start, end))
+                    raw = _checked(pack, sha, start, end)
+                    if raw is None:
+                        writer.add(sha.hex(), *repo.read(sha.hex()))
+                    else:
+                        writer.add_raw(sha, raw)
         if seen:
             return writer.finish()
     finally:
@@ -178,13 +200,16 @@ def _rewrite(folder: Path, packs: list[Pack], needed: set[bytes]) -> Path | None
     return None
 
 
-def _checked(pack: Pack, sha: bytes, start: int, end: int) -> bytes:
-    """An object as it lies in the pack, if its checksum is right."""
+def _checked(pack: Pack, sha: bytes, start: int, end: int) -> bytes | None:
+    """An object as it lies in the pack; ``None`` when another git stored it as a change of one.
+
+    Raises:
+        StoreBroken: its checksum is wrong.
+    """
     raw, place = pack.bytes_between(start, end), pack.position(sha)
-    is_plain = (raw[0] >> 4) & 7 in KINDS
-    if place is None or zlib.crc32(raw) != pack.crc_at(place) or not is_plain:
-        raise StoreBroken(f"The file {pack.path.stem}.pack of the store cannot be copied.")
-    return raw
+    if place is None or zlib.crc32(raw) != pack.crc_at(place):
+        raise StoreBroken(f"The file {pack.path.stem}.pack of the store is damaged.")
+    return raw if (raw[0] >> 4) & 7 in KINDS else None
 
 
 def _size(store: Store) -> int:

@@ -108,8 +108,10 @@ class Store:
             for path in self.own.glob(".*.tmp"):
                 path.unlink(missing_ok=True)
         with contextlib.suppress(OSError, VersionsOff):
-            for path in (self.path / "refs").rglob("*.lock"):
-                refs.clear_stale(self.path, path)
+            for folder in (REFS, PINS):
+                for name in _names_in(self.path / folder):
+                    if name.endswith(".lock"):
+                        refs.clear_stale(self.path, self.path / folder / name)
             for path in self.path.glob(f"{_REF_TEMP}*"):
                 path.unlink(missing_ok=True)
 
@@ -121,10 +123,7 @@ class Store:
 
     def ids(self) -> list[str]:
         """Ids of all snapshots, oldest first."""
-        try:
-            found = os.listdir(self.path / REFS)  # noqa: PTH208  (names are wanted)
-        except FileNotFoundError:
-            found = []
+        found = _names_in(self.path / REFS)
         if (self.path / "packed-refs").exists():
             with self.open() as repo:
                 found = [name.rpartition("/")[2] for name in repo.refs(REFS)]
@@ -204,6 +203,14 @@ class Store:
     def pinned(self, repo: Objects) -> dict[str, str]:
         """Commits of pinned snapshots, by pin."""
         return repo.refs(PINS)
+
+
+def _names_in(folder: Path) -> list[str]:
+    """What is in a folder of the store; nothing, when there is no such folder yet."""
+    try:
+        return os.listdir(folder)  # noqa: PTH208  (there may be very many)
+    except FileNotFoundError:
+        return []
 
 
 def number_of(name: str) -> int:

@@ -175,3 +175,15 @@ def test_taking_and_pruning_at_once(store, root, many):
         assert [verifying.verify(repo, shot) for shot in shots] == [[]] * len(shots)
     fsck(store)
     assert create(store, root, "manual", now=LATER).snapshot.number > 25
+
+
+def test_after_another_gits_housekeeping(store, many):
+    """A store that somebody's ``git gc`` has packed, references and all, is pruned as well."""
+    for words in (["gc", "-q", "--aggressive"], ["pack-refs", "--all"]):
+        subprocess.run(["git", "-C", store.path, *words], check=True)
+    kept = {shot.id: contents(store, shot) for shot in many[:20]}
+    wanted = plan(store)
+    done = prune(store, wanted)
+    assert list(done.deleted) == [shot.id for shot in wanted.goes]
+    assert {shot.id: contents(store, shot) for shot in shelf.snapshots(store)} == kept
+    fsck(store)
