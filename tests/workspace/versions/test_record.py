@@ -12,6 +12,8 @@ from jenny.workspace.files import Actor, Change, open_workspace
 from jenny.workspace.versions import observer, writes
 from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
+from jenny.workspace.versions.undo import undo
+from tests.workspace.versions.conftest import CLEAN
 
 
 def told(root: Path) -> list[tuple[str, str]]:
@@ -419,3 +421,60 @@ def test_seeding_is_part_of_the_first_version(tmp_path):
         ("first", "setup"),
         ("edits", "chat"),
     ]
+
+
+def test_old_locks_are_cleared(root, dream):
+    """GIT4, 35: what a git that was killed left behind long ago stops nobody and goes."""
+    store = root / "memory" / ".git"
+    locks = [store / "index.lock", store / "refs" / "heads" / "main.lock"]
+    for lock in locks:
+        lock.write_text("")
+        os.utime(lock, (1_600_000_000, 1_600_000_000))
+    sha = dream.run({"USER.md": b"A\n"})
+    assert not any(lock.exists() for lock in locks)
+    with open_history(root) as history:
+        assert history.tip == sha
+
+
+def test_nothing_that_was_planted_runs(root, dream, tmp_path):
+    """32, 34: hooks, filters, attributes, fsmonitor, diff and pager programs, includes: nothing
+    of them runs, and none makes an empty version."""
+    ran = tmp_path / "ran"
+    store = root / "memory" / ".git"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    program.chmod(0o755)
+    (store / "config").write_text(
+        f"[core]\n\tfsmonitor = {program}\n\thooksPath = {tmp_path}\n\tpager = {program}\n"
+        f'[diff]\n\texternal = {program}\n[filter "x"]\n\tclean = {program}\n\tsmudge = {program}\n'
+        f"[gpg]\n\tprogram = {program}\n[commit]\n\tgpgSign = true\n[include]\n\tpath = {program}\n"
+    )
+    (store / "hooks").mkdir()
+    for hook in ("pre-commit", "commit-msg", "post-commit", "reference-transaction"):
+        (store / "hooks" / hook).write_bytes(program.read_bytes())
+        (store / "hooks" / hook).chmod(0o755)
+    (store / "info" / "attributes").write_text("* filter=x diff=x\n")
+    for path in (root / ".gitattributes", root / "memory" / ".gitattributes"):
+        path.write_text("* filter=x -text\n")
+    (root / ".gitignore").write_text("*\n")
+    sha = dream.run({"USER.md": b"A\n", "skills/a/SKILL.md": b"a\n"})
+    assert commit_pending(root).versions == ()
+    with open_history(root) as history:
+        assert len(history.changes(history.resolve(sha))) == 3
+        history.blame("USER.md")
+    assert undo(root, sha).version is not None
+    assert not ran.exists()
+
+
+def test_git_at_hand_works_in_the_folder(root, dream):
+    """What the documents tell to type works: git log in the memory folder, and a diff."""
+    dream.run({"USER.md": b"A\n"})
+    done = subprocess.run(
+        ["git", "-C", root / "memory", "log", "-p", "--stat"],
+        env=CLEAN,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "dream: scheduled run" in done.stdout
+    assert "+A" in done.stdout
