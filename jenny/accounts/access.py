@@ -157,12 +157,15 @@ def is_same_site(request: HttpRequest) -> bool:
 
 
 def is_script(request: HttpRequest) -> bool:
-    """Whether a script of the page asks, which cannot follow a redirect to a login page."""
+    """Whether a script of the page asks, which cannot follow a redirect to a login page.
+
+    A visit that the service worker passes on looks like a fetch, but asks for HTML.
+    """
     accepted = request.headers.get("Accept", "")
     return (
         request.headers.get("X-Requested-With") == "XMLHttpRequest"
         or accepted.startswith(("application/json", "text/event-stream"))
-        or request.headers.get("Sec-Fetch-Dest") == "empty"
+        or (request.headers.get("Sec-Fetch-Dest") == "empty" and "text/html" not in accepted)
     )
 
 

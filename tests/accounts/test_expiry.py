@@ -60,6 +60,16 @@ def test_scripts_get_the_login_as_json(
     assert way(answer.json()["login"]) == CHAT
 
 
+def test_a_page_that_comes_through_the_service_worker_is_a_page(
+    client: Client, ana: Account
+) -> None:
+    """The worker passes a visit on as a fetch; whoever visits can read no JSON."""
+    headers = {"Sec-Fetch-Dest": "empty", "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = client.get(CHAT, headers=headers)
+    assert answer.status_code == 302
+    assert way(answer["Location"]) == CHAT
+
+
 @pytest.mark.parametrize(
     "page", ["https://evil.example/chat/", "//evil.example/", "javascript:alert(1)", "", "nonsense"]
 )

@@ -190,6 +190,22 @@ def test_an_ended_session_keeps_the_text(
     expect(page.get_by_label(FIELD)).to_have_value("written too late")
 
 
+def test_a_page_opened_after_the_session_ended_leads_to_the_login(
+    new_page: Callable[..., Page], scripted: Stack, chat: str
+) -> None:
+    """Also once the browser asks through the service worker, as it does from the second page on:
+    what it then says of itself looks like a script's request."""
+    page = new_page(base_url=scripted.url)
+    page.goto("/login/")
+    log_in(page)
+    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.context.clear_cookies(name="sessionid")
+    page.goto(f"/chat/{chat}/")
+    expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    log_in(page)
+    expect(page).to_have_url(re.compile(f"/chat/{chat}/$"))
+
+
 def log_in(page: Page) -> None:
     """Fill in the login and wait for the page behind it."""
     page.get_by_label("User name").fill(OWNER)

@@ -95,6 +95,40 @@ def test_axe_finds_nothing_on_pages_of_a_stranger(
     assert not found
 
 
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_axe_finds_nothing_on_pages_that_refuse(
+    signed_in: Callable[..., Page], complaints: Complaints, width: int, scheme: str
+) -> None:
+    """A page that is not there, and a form that is older than the login: the second shows what
+    was typed, and gives it back to the page it was for."""
+    complaints.allow("status of 4")
+    page = signed_in(**options(width, scheme))
+    page.goto("/no/such/page/")
+    expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+    found = faults(page)
+    page.goto("/chat/")
+    page.evaluate(
+        """() => {
+            const form = document.createElement("form");
+            form.method = "post";
+            form.action = "/chat/send";
+            const text = document.createElement("input");
+            text.name = "text";
+            text.value = "Words that stay";
+            form.append(text);
+            document.body.append(form);
+            form.submit();
+        }"""
+    )
+    expect(page.get_by_role("heading", name="Not sent")).to_be_visible()
+    expect(page.get_by_label("Your text")).to_have_value("Words that stay")
+    assert overflow(page) <= 0
+    found += faults(page)
+    page.get_by_role("link", name="Load the page again").click()
+    expect(page.get_by_label("Message to Jenny")).to_have_value("Words that stay")
+    assert not found
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_first_run_leads_to_the_chat_in_two_steps(
     start_stack: Callable[..., Stack], new_page: Callable[..., Page], scheme: str
