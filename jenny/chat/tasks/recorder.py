@@ -52,6 +52,7 @@ class Recorder:
         self._flushed = self._stored = self._opened = 0.0
         self._calls: dict[str, Block] = {}
         self._of_attempt: list[Block] = []
+        # What a failed attempt wrote; taken away as soon as the next one writes.
         self._stale: list[Block] = []
         # What says that it is tried again; a later fault's note takes its place.
         self._retrying: list[Block] = []
@@ -109,7 +110,7 @@ class Recorder:
                 signatures = [part.signature for part in parts if isinstance(part, Thinking)]
                 self._block.data["signature"] = signatures[-1] if signatures else ""
             self._close()
-            self._drop_stale()
+            self._drop(self._stale)
 
     def step_failed(self, _step: int, sentence: str, retry_in: float | None) -> None:
         """The attempt failed; when it is made again, what it wrote gives way to the next.
@@ -182,7 +183,7 @@ class Recorder:
         """The open block of *kind*, begun when there is none."""
         if self._block is None or self._block.kind != kind:
             self._close()
-            self._drop_stale()
+            self._drop(self._stale)
             self._block = self._create(kind)
             self._renderer = renderer_of(self._block) if kind == Block.Kind.TEXT else None
             self._opened = self._stored = time.monotonic()
@@ -194,7 +195,7 @@ class Recorder:
     def _create(self, kind: str, **fields: Any) -> Block:
         """A new block, stored and shown."""
         if kind == Block.Kind.TOOL:
-            self._drop_stale()
+            self._drop(self._stale)
         if self._needs_answer:
             self._needs_answer = False
             self.answers.append(answer_of(self.turn))
@@ -247,10 +248,6 @@ class Recorder:
         else:
             self._store(block)
             self._send(block, self._whole(block))
-
-    def _drop_stale(self) -> None:
-        """Take away what a failed attempt wrote, now that the next one writes."""
-        self._drop(self._stale)
 
     def _drop(self, blocks: list[Block]) -> None:
         """Take *blocks* away from the answer; the list is empty then."""
