@@ -289,3 +289,13 @@ def test_rules_that_cannot_be_kept_are_said(workspace, monkeypatch):
     (workspace.root / "USER.md").write_text("more")
     snapshots.take(workspace, "manual", now=START + timedelta(days=1, minutes=15))
     assert row_findings(workspace, repair=False) == []
+
+
+def test_a_horizon_that_is_none_deletes_nothing(workspace, monkeypatch):
+    """A value that nobody offers is reported by the settings and means the default: for ever."""
+    old_snapshots(workspace)
+    raw = '{"snapshots": {"keepFor": "a fortnight"}}'
+    (workspace.root / "config.json").write_text(raw)
+    assert snapshots.plan(workspace, now=START).keep_for == "forever"
+    scan(monkeypatch, START)
+    assert len(taken(workspace)) == 26
