@@ -148,26 +148,29 @@ def _before(store: Store, repo: Objects) -> _Before:
 
 def _read_all(root: Path, seen: Scan, reader: Reader) -> tuple[Scan, tuple[Skipped, ...]]:
     """Read all files as they are at one moment; the look that says so, and what to say of it."""
-    for number in range(_ROUNDS):
+    for _ in range(_ROUNDS):
         for found in seen.top.every_file():
             reader.take(found)
         try:
             with acts.locked(root, timeout=_WORKSPACE_SECONDS):
-                again = scan(root)
-                left = [found for found in again.top.every_file() if reader.lacks(found)]
-                is_little = sum(found.size for found in left) <= _UNDER_LOCK_BYTES
-                if not left or is_little or number == _ROUNDS - 1:
+                seen = scan(root)
+                left = [found for found in seen.top.every_file() if reader.lacks(found)]
+                if sum(found.size for found in left) <= _UNDER_LOCK_BYTES:
                     for found in left:
                         reader.take(found)
-                    return again, ()
+                    return seen, ()
         except (LockTimeout, WriteFailed) as error:
-            sentence = (
-                "The workspace could not be locked, so files that were written together "
-                f"meanwhile may be from before and after. {error.sentence}"
-            )
-            return scan(root), (Skipped(".", sentence),)
-        seen = again
-    raise AssertionError
+            return _as_it_is(root, reader, f"The workspace could not be locked. {error.sentence}")
+    return _as_it_is(root, reader, "Large files kept changing.")
+
+
+def _as_it_is(root: Path, reader: Reader, why: str) -> tuple[Scan, tuple[Skipped, ...]]:
+    """Read what is there now without stopping anybody, and say what that means."""
+    seen = scan(root)
+    for found in seen.top.every_file():
+        reader.take(found)
+    sentence = f"{why} So files that were written together may be from before and after."
+    return seen, (Skipped(".", sentence),)
 
 
 @dataclass(frozen=True)

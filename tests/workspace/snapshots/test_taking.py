@@ -271,6 +271,47 @@ def test_a_workspace_that_stays_locked_is_saved_all_the_same(store, root, take, 
     assert "could not be locked" in note.sentence
 
 
+def test_what_came_while_waiting_for_the_lock_is_in(store, root, take, monkeypatch):
+    """A file made while the lock was waited for in vain is saved as well."""
+
+    def locked(folder, **_):
+        put(folder, "late.md", b"late")
+        message = "busy"
+        raise LockTimeout(message)
+
+    monkeypatch.setattr("jenny.workspace.snapshots.taking.acts.locked", locked)
+    outcome = take()
+    assert contents(store, outcome.snapshot) == on_disk(root)
+    assert "late.md" in contents(store, outcome.snapshot)
+
+
+def test_nobody_waits_while_much_is_read(store, root, take, monkeypatch):
+    """While large files keep changing, the workspace is never locked for reading them."""
+    from jenny.workspace.snapshots import taking
+
+    monkeypatch.setattr(taking, "_UNDER_LOCK_BYTES", 10)
+    real, turn = taking.scan, []
+
+    def scanned(folder):
+        turn.append(True)
+        put(folder, "large.md", b"%d" % len(turn) * 100, age=-len(turn))
+        return real(folder)
+
+    real_take, held = taking.Reader.take, []
+
+    def took(self, found):
+        held.append(locks.holds(root.resolve(), Level.WORKSPACE))
+        real_take(self, found)
+
+    monkeypatch.setattr(taking, "scan", scanned)
+    monkeypatch.setattr(taking.Reader, "take", took)
+    outcome = take()
+    assert not any(held)
+    assert contents(store, outcome.snapshot)["large.md"] == b"%d" % len(turn) * 100
+    (note,) = outcome.skipped
+    assert note.sentence.startswith("Large files kept changing.")
+
+
 def test_two_at_once_take_one(store, root):
     """Eight processes that take a snapshot at the same moment make one."""
     script = (
