@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_safe
+from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -150,7 +150,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@require_GET
+@require_safe
 def manifest(_request: HttpRequest) -> HttpResponseBase:
     """The web app manifest, so that a phone can install the page."""
     icons = [
@@ -173,14 +173,14 @@ def manifest(_request: HttpRequest) -> HttpResponseBase:
 
 
 @login_not_required
-@require_GET
+@require_safe
 def offline(request: HttpRequest) -> HttpResponse:
     """What the installed app shows without a connection."""
     return render(request, "offline.html")
 
 
 @login_not_required
-@require_GET
+@require_safe
 def worker(_request: HttpRequest) -> HttpResponse:
     """The service worker of all pages, though it lies below them: it shows the offline page."""
     script = render_to_string("worker.js")

@@ -129,8 +129,12 @@ def _goal(request: HttpRequest) -> str:
     goal = request.POST.get("next") or request.GET.get("next") or ""
     if not goal.startswith("/") or not access.is_own_url(request, goal):
         return settings.LOGIN_REDIRECT_URL
+    path = goal.partition("?")[0].partition("#")[0]
+    if not path.endswith("/"):
+        # What a form was sent to takes no GET; its page does.
+        goal = path = access.page_of(path)
     try:
-        found = resolve(goal.partition("?")[0].partition("#")[0])
+        found = resolve(path)
     except Resolver404:
         return settings.LOGIN_REDIRECT_URL
     return settings.LOGIN_REDIRECT_URL if found.url_name in {"login", "logout", "setup"} else goal

@@ -19,6 +19,7 @@ const page = () => document.getElementById("thread");
 let source = null;
 let position = page()?.dataset.position ?? "";
 let failures = 0;
+let resets = 0;
 let over = !page()?.dataset.events;
 let reopening = 0;
 let hiding = 0;
@@ -59,9 +60,11 @@ function open() {
     const event = JSON.parse(message.data);
     if (event.kind === "alive") return;
     if (event.kind === "expired") return expire(event.login);
-    if (event.kind === "reset") return reset();
+    if (event.kind === "reset") return renew();
     // An event applied is an event passed, so the position moves with it, never before it.
+    const before = resets;
     tell("jenny:event", event);
+    if (resets === before) resets = 0;
     if (message.lastEventId) position = message.lastEventId;
   };
   source.onerror = () => {
@@ -79,6 +82,17 @@ function retry(refused) {
   failures += 1;
   // With jitter, so that a restarted server is not met by every tab at once.
   reopening = setTimeout(refused ? reset : open, longest * (0.5 + Math.random() / 2));
+}
+
+/** The first reset is followed at once. One that comes before anything else did shows that the
+    fresh thread did not help: the next waits, and longer each time, so that no page ever asks
+    in a circle. */
+function renew() {
+  close();
+  const wait = resets ? Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** resets) : 0;
+  resets += 1;
+  if (wait) reopening = setTimeout(reset, wait * (0.5 + Math.random() / 2));
+  else reset();
 }
 
 /** Render the thread anew from the server, then go on from there. Tells a lost session from a lost server. */
@@ -147,7 +161,7 @@ addEventListener("offline", () => {
 setInterval(listen, LOOK_MS);
 addEventListener("pagehide", close);
 addEventListener("pageshow", (event) => { if (event.persisted && !over) reset(); });
-document.addEventListener("jenny:stale", reset);
+document.addEventListener("jenny:stale", renew);
 
 if (!over) {
   open();

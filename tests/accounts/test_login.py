@@ -105,6 +105,8 @@ def test_an_unknown_name_costs_the_same_work(
         ("/login/", "/chat/"),
         ("/logout/", "/chat/"),
         ("/setup/", "/chat/"),
+        ("/chat/send", "/chat/"),
+        ("/health/live", "/chat/"),
         ("", "/chat/"),
     ],
 )

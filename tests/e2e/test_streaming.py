@@ -12,6 +12,7 @@ from tests.e2e.conftest import idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Pause, Say
 from tests.support.browser import Complaints
 from tests.support.client import Client
+from tests.support.waiting import wait_until
 
 PARTS = [f"word{number} " for number in range(120)]
 
@@ -250,3 +251,38 @@ def test_older_messages_are_a_link_without_script(
     page.goto(f"/chat/{chat}/")
     page.get_by_role("link", name="Earlier messages").click()
     expect(page.locator(".item")).to_have_count(12)
+
+
+def test_a_stream_that_only_ever_says_reset_is_not_asked_in_a_circle(signed_in, owner):
+    """Whatever makes a server answer so, an open page costs it a request now and then."""
+    chat = owner.begin("/help")
+    page = signed_in()
+    asked: dict[str, int] = {"events": 0, "thread": 0}
+
+    def stream(route) -> None:
+        asked["events"] += 1
+        body = 'id: 1-0\ndata: {"kind":"reset"}\n\n'
+        route.fulfill(content_type="text/event-stream", body=body)
+
+    def thread(route) -> None:
+        asked["thread"] += 1
+        route.continue_()
+
+    page.route("**/events?*", stream)
+    page.route("**/thread", thread)
+    page.clock.install()
+    page.clock.pause_at("2030-01-01")
+    page.goto(f"/chat/{chat}/")
+    for turn in range(1, 4):
+        wait_until(lambda turn=turn: turn_is(page, asked, turn), what=f"reset {turn}")
+        # The clock stands still: nothing more is asked, however often the page is looked at.
+        for _ in range(20):
+            page.evaluate("fetch('/health/live').then((answer) => answer.status)")
+        assert asked == {"events": turn + 1, "thread": turn}
+        page.clock.run_for(60_000)
+
+
+def turn_is(page: Page, asked: dict[str, int], turn: int) -> bool:
+    """Whether the page has rendered anew *turn* times and listens again."""
+    page.evaluate("0")
+    return asked["thread"] >= turn and asked["events"] >= turn + 1

@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime
 
 from celery import shared_task
+from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -33,6 +34,8 @@ from jenny.workspace.errors import WorkspaceError
 
 log = logging.getLogger(__name__)
 
+# Another process has ended the turn, or its conversation was deleted with all its rows.
+LOST = (Cancelled, ObjectDoesNotExist, ObjectNotUpdated)
 # How an ending of the loop stands in the turn's row.
 STATES = {
     "stopped": Turn.State.STOPPED,
@@ -73,7 +76,7 @@ def _guarded(turn: Turn, recorder: Recorder, watch: Watch) -> Turn:
     try:
         outcome = _outcome(turn, recorder, watch)
         _end(turn, recorder, outcome)
-    except (Cancelled, Conversation.DoesNotExist):
+    except LOST:
         # Another process has ended the turn, or its conversation was deleted.
         log.info("turn.lost", extra={"turn": turn.pk})
         return turn
@@ -88,7 +91,7 @@ def _outcome(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     """The task's outermost edge: what breaks in between is an outcome, too."""
     try:
         return _run(turn, recorder, watch)
-    except (Cancelled, Conversation.DoesNotExist):
+    except LOST:
         raise
     except Exception:
         log.exception("turn.broke", extra={"turn": turn.pk})

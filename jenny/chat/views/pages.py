@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from jenny.accounts import access as accounts
 from jenny.accounts.access import take_kept_text
@@ -29,13 +29,13 @@ WINDOW = 60
 LISTED = 200
 
 
-@require_GET
+@require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """The page of a conversation that does not exist yet."""
     return show(request, accounts.workspace(request), None)
 
 
-@require_GET
+@require_safe
 def conversation(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """A conversation with its newest messages, or those before ``?before=``."""
     chat = access.conversation(request, conversation_id)
@@ -62,7 +62,7 @@ def show(
     return render(request, "chat/conversation.html", context, status=status)
 
 
-@require_GET
+@require_safe
 def thread(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """The thread alone: whole, or with ``?before=`` the messages above it."""
     chat = access.conversation(request, conversation_id)

@@ -1,0 +1,61 @@
+"""Methods: a page that can be got can be asked for its headers; nothing else is done by them."""
+
+import pytest
+
+PAGES = [
+    "/chat/",
+    "/chat/{chat}/",
+    "/chat/{chat}/thread",
+    "/chat/{chat}/delete",
+    "/settings/models/",
+    "/settings/account/",
+    "/health/live",
+    "/health/ready",
+    "/manifest.webmanifest",
+    "/offline/",
+    "/offline/worker.js",
+]
+FORMS = [
+    "/chat/send",
+    "/chat/draft",
+    "/chat/{chat}/send",
+    "/chat/{chat}/stop",
+    "/chat/{chat}/retry",
+    "/chat/{chat}/draft",
+    "/chat/{chat}/model",
+    "/chat/{chat}/rename",
+    "/logout/",
+]
+
+
+@pytest.fixture(scope="module")
+def chat(owner) -> str:
+    """A conversation that these tests only look at."""
+    return owner.begin("/help")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_answers_head_as_get_without_its_body(owner, chat, path):
+    """Link checkers, previews and monitors ask so."""
+    address = path.format(chat=chat)
+    head, got = owner.http.head(address), owner.get(address)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *FORMS])
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE", "TRACE"])
+def test_methods_that_nothing_takes_are_refused(owner, chat, path, method):
+    """Each with the list of what is taken."""
+    headers = {"X-CSRFToken": owner.token()}
+    answer = owner.http.request(method, path.format(chat=chat), headers=headers)
+    assert answer.status_code == 405
+    assert method not in answer.headers["allow"]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_what_changes_something_is_not_done_by_a_link(owner, chat, path):
+    """GET and HEAD change nothing."""
+    address = path.format(chat=chat)
+    assert owner.get(address).status_code == 405
+    assert owner.http.head(address).status_code == 405
