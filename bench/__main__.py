@@ -14,7 +14,7 @@ from importlib.metadata import version
 from bench import peers
 from bench.harness import Row, report
 
-TOPICS = ("turns", "prompt", "start", "page", "versions", "history")
+TOPICS = ("turns", "prompt", "start", "page", "versions", "snapshots", "history")
 
 
 def main(words: list[str]) -> int:
