@@ -21,7 +21,7 @@ from jenny.agent.provider import Provider
 from jenny.agent.watch import Watch
 from jenny.chat import history
 from jenny.chat.meter import meter
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Message, Turn
 from jenny.chat.prompt import build, turn_context
 from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.publish import Publisher, hand_over
