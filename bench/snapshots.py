@@ -1,7 +1,8 @@
 """Snapshots of a workspace: taking, listing and comparing them as they grow in number.
 
-``python -m bench.snapshots [NUMBER…]``: for each number of snapshots in the store, with one of
-2,000 files (200 MB in all) changed between two of them. Without numbers 10, 1,000 and 10,000.
+``python -m bench.snapshots``: with one changed file between two of them, 10 and 1,000 snapshots of
+2,000 files (200 MB), and 10,000 of 100 files (10 MB). ``python -m bench.snapshots FILES NUMBER…``:
+other ones.
 """
 
 import os
@@ -20,15 +21,16 @@ from jenny.workspace.snapshots.scan import scan
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.taking import create
 
-COUNTS = (10, 1_000, 10_000)
-FILES, SIZE = 2_000, 100_000
+# Files in the workspace, and the numbers of snapshots.
+CASES = ((2_000, (10, 1_000)), (100, (10_000,)))
+SIZE = 100_000
 RUNS = 7
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def make_workspace(root: Path) -> None:
-    """Files that shrink to about half, in 100 folders."""
-    for number in range(FILES):
+def make_workspace(root: Path, files: int) -> None:
+    """Files that shrink to about half, in up to 100 folders."""
+    for number in range(files):
         path = root / f"folder{number % 100}" / f"{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(os.urandom(SIZE // 2) + b"a" * (SIZE // 2))
@@ -37,8 +39,8 @@ def make_workspace(root: Path) -> None:
 
 
 def change(root: Path, number: int) -> None:
-    """Change one file."""
-    (root / f"folder{number % 100}" / f"{number % FILES}.md").write_text(f"change {number}\n")
+    """Change one of a hundred files."""
+    (root / f"folder{number % 100}" / f"{number % 100}.md").write_text(f"change {number}\n")
 
 
 def spent(work: Callable[[], object]) -> float:
@@ -83,35 +85,42 @@ def _with_now(store: Store, root: Path) -> None:
         comparing.with_now(store, repo, store.get(repo, store.ids()[-1]), root)
 
 
-def grown(counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
+def grown(files: int, counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
     """One row an act and number."""
+    make_workspace(root, files)
     first = spent(lambda: create(store, root, "manual", now=START))
-    found = [Row(f"first snapshot of {FILES:,} files, {FILES * SIZE // 10**6} MB", "ms", first)]
+    about = f"{files:,} files"
+    found = [Row(f"{about}, {files * SIZE // 10**6} MB: first snapshot", "ms", round(first, 1))]
     for count in counts:
         for number in range(len(store.ids()), count):
             change(root, number)
             create(store, root, "dream", now=START + timedelta(minutes=number))
         found += [
-            Row(f"{name}, {count:,} snapshots", "ms", value)
+            Row(f"{about}, {count:,} snapshots: {name}", "ms", value)
             for name, value in measured(root, store, count).items()
         ]
         size = sum(path.stat().st_size for path in store.path.rglob("*") if path.is_file())
-        found.append(Row(f"store on disk, {count:,} snapshots", "MB", round(size / 1e6, 1)))
+        found.append(Row(f"{about}, {count:,} snapshots: on disk", "MB", round(size / 1e6, 1)))
     shots = shelf.snapshots(store)
     plan = retention.plan(shots, "week", now=START + timedelta(days=900), zone=UTC)
     prune = spent(lambda: pruning.prune(store, plan, grace_seconds=-1))
-    found.append(Row(f"prune {len(plan.goes):,} of {len(shots):,} snapshots", "ms", prune))
+    about = f"{about}, {len(shots):,} snapshots: prune {len(plan.goes):,}"
+    found.append(Row(about, "ms", round(prune, 1)))
     subprocess.run(["git", "-C", store.path, "fsck", "--strict"], check=True, capture_output=True)
     return found
 
 
-def rows(counts: tuple[int, ...] = COUNTS) -> list[Row]:
-    """A store that grows to each of *counts*."""
-    with tempfile.TemporaryDirectory() as scratch:
-        root = Path(scratch, "workspace")
-        make_workspace(root)
-        return grown(counts, root, Store(Path(scratch, "store.git")))
+def rows(cases: tuple[tuple[int, tuple[int, ...]], ...] = CASES) -> list[Row]:
+    """Stores that grow."""
+    found = []
+    for files, counts in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            root, store = Path(scratch, "workspace"), Store(Path(scratch, "store.git"))
+            found += grown(files, counts, root, store)
+    return found
 
 
 if __name__ == "__main__":
-    report(rows(tuple(map(int, sys.argv[1:])) or COUNTS), {"Python": platform.python_version()})
+    asked = tuple(map(int, sys.argv[1:]))
+    cases = ((asked[0], asked[1:]),) if asked else CASES
+    report(rows(cases), {"Python": platform.python_version()})
