@@ -1,5 +1,6 @@
 """What is wrong with the versions, for ``check_workspace``."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,5 +27,8 @@ def check(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (n
         sentence = f"Versions of the memory files are off: {error.sentence}"
         yield Finding(writes.GIT_DIR, sentence, MOVE_AWAY)
     for row in scan.scan(root).skipped:
-        sentence = f"It {row.why}, so no versions of it are kept."
-        yield Finding(row.path, sentence, "Put a plain file in its place.", "note")
+        path = root / row.path
+        # Links, folders and what may not be read are told of by other checks.
+        if not path.is_symlink() and path.is_file() and os.access(path, os.R_OK):
+            sentence = f"It {row.why}, so no versions of it are kept."
+            yield Finding(row.path, sentence, "Make it smaller.", "note")

@@ -30,10 +30,12 @@ def test_a_damaged_store_has_a_cure_that_works(root, dream, tmp_path):
     assert (root / "USER.md").read_bytes() == b"A\n"
 
 
-def test_files_without_versions_are_named(root, tmp_path):
-    """A link in a file's place is worth a note."""
-    (root / "USER.md").rename(tmp_path / "USER.md")
-    (root / "USER.md").symlink_to(tmp_path / "USER.md")
+def test_files_too_large_for_versions_are_named(root, tmp_path):
+    """A file that has no versions for its size is worth a note; links have one already."""
+    with (root / "USER.md").open("wb") as file:
+        file.truncate(32_000_001)
+    (root / "SOUL.md").rename(tmp_path / "SOUL.md")
+    (root / "SOUL.md").symlink_to(tmp_path / "SOUL.md")
     (found,) = check(root, repair=False)
     assert (found.path, found.level) == ("USER.md", "note")
-    assert found.sentence == "It is a link, so no versions of it are kept."
+    assert found.sentence == "It has 32,000,001 bytes, so no versions of it are kept."
