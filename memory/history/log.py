@@ -51,11 +51,13 @@ def append(
     entries: Sequence[NewEntry],
     *,
     zone: str = "",
+    one_group: bool = False,
     timeout: float = locks.TIMEOUT_SECONDS,
 ) -> Appended:
     """Add the entries as one act; when this returns, they are on disk.
 
-    Secrets are taken out first; then what is too long becomes a group. *zone* is the IANA name of
+    Secrets are taken out first; then what is too long becomes a group. With *one_group* all of
+    them are one, so that a crash leaves all or none. *zone* is the IANA name of
     the zone that stamps are in when the workspace's settings name none.
 
     Raises:
@@ -67,6 +69,8 @@ def append(
     drafts, hits = _drafts(entries, stamp)
     if not drafts:
         return Appended()
+    if one_group and len(drafts) > 1:
+        drafts = _grouped(drafts)
     with writing(root, timeout=timeout) as (real, file):
         was_wrong = tail.mend(real, file, ACTOR)
         first = _next_cursor(real, file, was_wrong=was_wrong)
@@ -159,9 +163,7 @@ def _drafts(
             raise ValueError("An entry of the history must say something.")
         for hit in safe.hits:
             hits[hit.kind] = hits.get(hit.kind, 0) + hit.count
-        contents = pieces.cut(safe.text, new.kind)
-        group = secrets.token_hex(6) if len(contents) > 1 else ""
-        drafts += [
+        made = [
             Entry(
                 cursor=0,
                 timestamp=stamp(new.when),
@@ -169,13 +171,20 @@ def _drafts(
                 kind=new.kind,
                 conversation=new.conversation,
                 messages=new.messages,
-                group=group,
-                part=(number, len(contents)) if group else None,
                 prompt_visible=new.prompt_visible,
             )
-            for number, content in enumerate(contents, 1)
+            for content in pieces.cut(safe.text, new.kind)
         ]
+        drafts += _grouped(made) if len(made) > 1 else made
     return drafts, tuple(Hit(kind, count) for kind, count in hits.items())
+
+
+def _grouped(drafts: list[Entry]) -> list[Entry]:
+    """The entries as the parts of one group."""
+    group, count = secrets.token_hex(6), len(drafts)
+    return [
+        replace(entry, group=group, part=(number, count)) for number, entry in enumerate(drafts, 1)
+    ]
 
 
 def _stamper(root: Path, fallback: str) -> Callable[[datetime | None], str]:
