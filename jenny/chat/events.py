@@ -63,7 +63,6 @@ def state(name: str, turn: int, sentence: str = "") -> Event:
         "kind": "state",
         "state": name,
         "turn": turn,
-        "can_stop": name != "idle",
         "sentence": sentence,
     }
 

@@ -8,6 +8,7 @@ event's position in the conversation's stream (``jenny.chat.stream``).
 import uuid
 from typing import Self
 
+from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
@@ -259,7 +260,9 @@ class Block(models.Model):
 class Draft(models.Model):
     """Text typed but not sent, kept on the server so that it survives a reload and a login."""
 
-    account_id = models.BigIntegerField()
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
+    )
     conversation = models.ForeignKey(
         Conversation, null=True, on_delete=models.CASCADE, related_name="drafts"
     )
@@ -269,11 +272,11 @@ class Draft(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["account_id", "conversation"], name="one_draft_a_conversation"
+                fields=["account", "conversation"], name="one_draft_a_conversation"
             ),
             # Null is like no other null, so the draft of a new conversation needs its own.
             models.UniqueConstraint(
-                fields=["account_id"],
+                fields=["account"],
                 condition=Q(conversation=None),
                 name="one_draft_of_a_new_conversation",
             ),

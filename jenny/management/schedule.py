@@ -19,7 +19,14 @@ def sync_schedule() -> None:
             interval, _ = IntervalSchedule.objects.get_or_create(
                 every=seconds, period=IntervalSchedule.SECONDS
             )
-            wanted = {"task": task, "interval": interval, "queue": queue, "description": MARK}
+            wanted = {
+                "task": task,
+                "interval": interval,
+                "queue": queue,
+                "description": MARK,
+                # A run that nobody took before the next is due is not worth taking.
+                "expire_seconds": seconds,
+            }
             row = PeriodicTask.objects.filter(name=name).first()
             if row is None:
                 PeriodicTask.objects.create(name=name, **wanted)

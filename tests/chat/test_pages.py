@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 from django.db import IntegrityError
 
+from jenny.accounts.models import Account
 from jenny.chat.meter import meter
 from jenny.chat.models import Draft
 from jenny.chat.thread import by_day, day_label
@@ -173,6 +174,7 @@ def test_the_model_of_a_new_chat_can_be_chosen(owner):
 @pytest.mark.django_db
 def test_there_is_one_draft_a_place():
     """Two tabs that save the first draft at once leave one, also for a new conversation."""
-    Draft.objects.create(account_id=1, conversation=None, text="one")
+    account = Account.objects.create_user("drafter")
+    Draft.objects.create(account=account, conversation=None, text="one")
     with pytest.raises(IntegrityError):
-        Draft.objects.create(account_id=1, conversation=None, text="two")
+        Draft.objects.create(account=account, conversation=None, text="two")

@@ -164,6 +164,7 @@ def _carry_out(run: _Run) -> None:
     try:
         pool = _STATE.pool
         if pool is None:
+            run.problem = "The sandbox is gone; the code was not run."
             return
         with pool.checkout(
             limits=_limits(run.seconds), os_policy={"timezone": run.zone}

@@ -126,14 +126,18 @@ def accept_command(
 
     The same *client_key* twice is one command: the second time the stored one is returned.
     """
-    publisher = Publisher(conversation)
     typed = f"{call.command.name} {call.argument}".rstrip()
     try:
-        publisher.message(add(conversation, Message.Kind.COMMAND, typed, client_key))
+        # Both or none: a command that stands there without its reply would be dropped as
+        # sent twice when it is sent again.
+        with transaction.atomic():
+            command = add(conversation, Message.Kind.COMMAND, typed, client_key)
+            message = add(conversation, Message.Kind.REPLY, reply)
     except IntegrityError:
         return Message.objects.get(conversation=conversation, client_key=client_key)
-    message = add(conversation, Message.Kind.REPLY, reply)
-    publisher.message(message)
+    publisher = Publisher(conversation)
+    for row in (command, message):
+        publisher.message(row)
     return message
 
 

@@ -133,7 +133,7 @@ def _keep_draft(request: HttpRequest, account: Account, chat: Conversation | Non
 
 def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
     url = reverse("chat:conversation", args=[chat.pk])
-    if _is_script(request):
+    if _wants_json(request):
         return JsonResponse({"conversation": str(chat.pk), "url": url})
     return HttpResponseRedirect(url)
 
@@ -141,13 +141,13 @@ def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
 def _refused(
     request: HttpRequest, workspace: Workspace, chat: Conversation | None, sentence: str
 ) -> HttpResponse:
-    if _is_script(request):
+    if _wants_json(request):
         return JsonResponse({"sentence": sentence}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     text = request.POST.get("text", "")
     return pages.show(request, workspace, chat, problem=sentence, text=text)
 
 
-def _is_script(request: HttpRequest) -> bool:
+def _wants_json(request: HttpRequest) -> bool:
     """Whether a script sent the form and shows the answer itself."""
     return request.headers.get("HX-Request") == "true" or request.headers.get(
         "Accept", ""

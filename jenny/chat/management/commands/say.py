@@ -43,8 +43,11 @@ class Command(AnsweringCommand):
 
     def answer(self, **options: Any) -> dict[str, Any]:
         """Say it, wait for the turn's end, and give its reply."""
-        with valkey.for_command(settings.JENNY_DATA):
-            return self._said(**options)
+        try:
+            with valkey.for_command(settings.JENNY_DATA):
+                return self._said(**options)
+        except valkey.ValkeyProblem as problem:
+            raise CommandError(problem.sentence) from problem
 
     def _said(self, **options: Any) -> dict[str, Any]:
         started = time.monotonic()
