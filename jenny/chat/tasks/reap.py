@@ -46,16 +46,15 @@ def reap() -> None:
             # The others must not wait for one that cannot be ended.
             log.exception("reap.broke", extra={"turn": turn.pk})
     unheard = Now() - timedelta(seconds=SECONDS_TO_QUEUE)
+    # Compared by the database alone: what it stored as "now" may be rounded on its way here.
     queued = Turn.objects.filter(state=Turn.State.QUEUED).filter(
         Q(heartbeat_at=None, created_at__lt=Now() - timedelta(seconds=3))
         | Q(heartbeat_at__lt=unheard)
     )
-    for turn in queued:
+    for pk in list(queued.values_list("pk", flat=True)):
         # Only the one that moves the stamp sends it, so two reapers do not send it twice.
-        if Turn.objects.filter(
-            pk=turn.pk, state=Turn.State.QUEUED, heartbeat_at=turn.heartbeat_at
-        ).update(heartbeat_at=Now()):
-            queue_turn(turn.pk)
+        if queued.filter(pk=pk).update(heartbeat_at=Now()):
+            queue_turn(pk)
 
 
 def interrupt(turn: Turn) -> bool:
