@@ -19,14 +19,9 @@ def sync_schedule() -> None:
             interval, _ = IntervalSchedule.objects.get_or_create(
                 every=seconds, period=IntervalSchedule.SECONDS
             )
-            wanted = {
-                "task": task,
-                "interval": interval,
-                "queue": queue,
-                "description": MARK,
-                # A run that nobody took before the next is due is not worth taking.
-                "expire_seconds": seconds,
-            }
+            # No expiry: it is a time of the sender's clock, and a worker whose clock is ahead
+            # by more than the interval would drop every run.
+            wanted = {"task": task, "interval": interval, "queue": queue, "description": MARK}
             row = PeriodicTask.objects.filter(name=name).first()
             if row is None:
                 PeriodicTask.objects.create(name=name, **wanted)
