@@ -8,12 +8,15 @@ import json
 import os
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bench import peers
 from bench.harness import Bar, Row, median, take_turns
 from memory.history import log, reading
+from memory.history.consolidator import Reply, consolidate
 from memory.history.entries import NewEntry
+from memory.history.transcript import Spoken
 
 RUNS = 60
 # Characters of the entry, and entries on disk.
@@ -43,7 +46,7 @@ def rows() -> list[Row]:
     """A row a case; ours, the disk and the peer take turns."""
     with tempfile.TemporaryDirectory() as scratch, peers.Peer(Path(scratch)) as peer:
         found = [_append(Path(scratch), peer, *case) for case in CASES]
-        return [*found, *_pending(Path(scratch), peer)]
+        return [*found, *_pending(Path(scratch), peer), *_consolidate(Path(scratch))]
 
 
 def _append(scratch: Path, peer: peers.Peer, length: int, on_disk: int) -> Row:
@@ -113,3 +116,30 @@ def _pending(scratch: Path, peer: peers.Peer) -> list[Row]:
         Row(work, "ms", median(times["ours"]), median(times["theirs"]), Bar(limit=1)),
         Row(f"{work}, none read yet", "ms", median(times["newest"]), None, Bar(limit=1)),
     ]
+
+
+def _consolidate(scratch: Path) -> list[Row]:
+    """From messages to an entry on disk, with a model that answers at once."""
+    found = []
+    for count in (120, 480):
+        root = scratch / f"consolidate-{count}"
+        make_history(root, 1_000, 0)
+        messages = [
+            Spoken(at, "assistant" if at % 2 else "user", text(500), datetime.now(UTC))
+            for at in range(count)
+        ]
+
+        def once(root: Path = root, messages: list[Spoken] = messages) -> float:
+            start = time.perf_counter()
+            done = consolidate(messages, _answer, conversation="c")
+            log.append(root, done.entries, one_group=True)
+            return (time.perf_counter() - start) * 1000
+
+        bar = Bar(limit=10) if count == 120 else Bar()
+        times = median(take_turns(RUNS, ours=once)["ours"])
+        found.append(Row(f"consolidate {count} messages, model apart", "ms", times, None, bar))
+    return found
+
+
+def _answer(*_: object) -> Reply:
+    return Reply(text(300).strip(), "end_turn")

@@ -151,8 +151,10 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
             _close(turn)
         # For the sentence of who waits; on a full disk it is left out. As long for every process:
         # making the file shorter first would wait for the disk.
+        mine = b"%-19d\n" % os.getpid()
         with contextlib.suppress(OSError):
-            os.pwrite(fd, b"%-19d\n" % os.getpid(), 0)
+            if os.pread(fd, len(mine), 0) != mine:
+                os.pwrite(fd, mine, 0)
     except OSError as error:
         message = f"The workspace cannot be locked: {reason_of(error)}. Nothing was written."
         raise WriteFailed(message) from error

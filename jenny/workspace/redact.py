@@ -31,40 +31,56 @@ class Redacted:
     hits: tuple[Hit, ...] = ()
 
 
-# Kind, form of the key. A form that words could have too is looked at again (_is_random).
-_KEYS: tuple[tuple[str, str], ...] = (
-    ("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-    ("OpenRouter key", r"sk-or-(?:v\d+-)?[A-Za-z0-9]{32,}"),
-    ("OpenAI key", r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}"),
-    ("GitHub token", r"(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255})"),
-    ("GitLab token", r"gl(?:pat|dt|rt|ptt|cbt|soat)-[A-Za-z0-9_.-]{20,}"),
-    ("Slack token", r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
-    ("Slack webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
-    ("AWS key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"),
-    ("Google key", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    ("Google token", r"(?:ya29\.[A-Za-z0-9_-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,})"),
-    ("Stripe key", r"(?:(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})"),
-    ("Hugging Face token", r"hf_[A-Za-z0-9]{30,}"),
-    ("Groq key", r"gsk_[A-Za-z0-9]{40,}"),
-    ("xAI key", r"xai-[A-Za-z0-9]{40,}"),
-    ("Perplexity key", r"pplx-[A-Za-z0-9]{40,}"),
-    ("Replicate token", r"r8_[A-Za-z0-9]{30,}"),
-    ("npm token", r"npm_[A-Za-z0-9]{36,}"),
-    ("PyPI token", r"pypi-[A-Za-z0-9_-]{50,}"),
-    ("SendGrid key", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("Telegram token", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    ("Discord token", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
-    ("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    ("Notion token", r"(?:ntn_[A-Za-z0-9]{40,}|secret_[A-Za-z0-9]{43})(?![A-Za-z0-9])"),
-    ("Databricks token", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
-    ("Tailscale key", r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
-    ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    ("signed token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
+# Kind, beginnings of which one must be in the text (looking for them is cheap), form of the key.
+# A form that words could have too is looked at again (_is_random).
+_FORMS: tuple[tuple[str, str, str], ...] = (
+    ("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
+    ("OpenRouter key", "sk-or-", r"sk-or-(?:v\d+-)?[A-Za-z0-9]{32,}"),
+    ("OpenAI key", "sk-", r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}"),
+    ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,255}"),
+    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
+    ("GitLab token", "gl", r"gl(?:pat|dt|rt|ptt|cbt|soat)-[A-Za-z0-9_.-]{20,}"),
+    ("Slack token", "xox xapp", r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
+    (
+        "Slack webhook",
+        "hooks.slack.com",
+        r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}",
+    ),
+    (
+        "AWS key",
+        "AKIA ASIA ABIA ACCA",
+        r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])",
+    ),
+    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
+    ("Google token", "ya29. GOCSPX-", r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}"),
+    ("Stripe key", "_live_ _test_", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}"),
+    ("Stripe key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
+    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
+    ("xAI key", "xai-", r"xai-[A-Za-z0-9]{40,}"),
+    ("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
+    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
+    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36,}"),
+    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
+    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("Telegram token", ":AA", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
+    (
+        "Discord token",
+        "M N O",
+        r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+    ),
+    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
+    ("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    ("Linear key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
+    ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
+    ("Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),
+    ("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
+    ("Tailscale key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
+    ("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    ("signed token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
 )
-_KEY = re.compile(
-    _START + "(?:" + "|".join(f"(?P<k{at}>{form})" for at, (_, form) in enumerate(_KEYS)) + ")"
+_KEYS = tuple(
+    (kind, tuple(hints.split()), re.compile(_START + form)) for kind, hints, form in _FORMS
 )
 # The older form of many providers and local servers: nothing but the beginning is theirs.
 _PLAIN_KEY = re.compile(_START + r"sk-(?!ant-|or-|proj-)([A-Za-z0-9_-]{20,})")
@@ -92,22 +108,29 @@ def redact(text: str) -> Redacted:
         found[kind] += 1
         return _MARK.format(kind)
 
-    def key(match: re.Match[str]) -> str:
-        return mark(_KEYS[int((match.lastgroup or "k0")[1:])][0])
-
     def plain(match: re.Match[str]) -> str:
         return mark("API key") if _is_random(match[1], 24) else match[0]
 
     if "PRIVATE KEY" in text:
         text = _PRIVATE.sub(lambda _: mark("private key"), text)
-    text = _KEY.sub(key, text)
+    for kind, hints, form in _KEYS:
+        if any(hint in text for hint in hints):
+            text = form.sub(_marked(mark, kind), text)
     if "sk-" in text:
         text = _PLAIN_KEY.sub(plain, text)
-    text = _BEARER.sub(_behind(mark, "bearer token", lambda token: _is_random(token, 32)), text)
-    text = _BASIC.sub(_behind(mark, "password", bool), text)
+    small = text.lower()
+    if "bearer" in small:
+        text = _BEARER.sub(_behind(mark, "bearer token", lambda token: _is_random(token, 32)), text)
+    if "basic" in small:
+        text = _BASIC.sub(_behind(mark, "password", bool), text)
     if "://" in text:
         text = _IN_ADDRESS.sub(_behind(mark, "password", bool), text)
     return Redacted(text, tuple(Hit(kind, count) for kind, count in found.items()))
+
+
+def _marked(mark: Callable[[str], str], kind: str) -> Callable[[re.Match[str]], str]:
+    """Replace all that was found."""
+    return lambda _: mark(kind)
 
 
 def _behind(

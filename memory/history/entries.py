@@ -66,6 +66,8 @@ def parse(line: bytes) -> Entry | None:
     if type(cursor) is not int or not 1 <= cursor <= MAX_CURSOR or not isinstance(content, str):
         return None
     part = _pair(row.get("part"))
+    if part and not 1 <= part[0] <= part[1]:
+        part = None
     group = _text(row.get("group"))
     return Entry(
         cursor,

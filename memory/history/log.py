@@ -72,8 +72,8 @@ def append(
     if one_group and len(drafts) > 1:
         drafts = _grouped(drafts)
     with writing(root, timeout=timeout) as (real, file):
-        was_wrong = tail.mend(real, file, ACTOR)
-        first = _next_cursor(real, file, was_wrong=was_wrong)
+        mended = tail.mend(real, file, ACTOR)
+        first = max(_next_cursor(real, file, was_wrong=mended.was_wrong), mended.highest_cut + 1)
         if first + len(drafts) > MAX_CURSOR:
             raise WriteFailed(_USED_UP)
         made = tuple(replace(entry, cursor=first + at) for at, entry in enumerate(drafts))
@@ -114,24 +114,25 @@ def highest(real: Path, file: Lines) -> int:
     all of them."""
     entries = (parse(line.data) for line in tail.lines_back(file))
     found = max((entry.cursor for entry in entries if entry), default=0)
-    return max(found, archive.highest(real), _known(real))
+    given = cursors.counter(real) or 0
+    return max(found, archive.highest(real), given, _read_to(real))
 
 
-def _known(real: Path) -> int:
-    """The higher one of the two numbers; one that is none counts for nothing."""
-    read = 0
+def _read_to(real: Path) -> int:
+    """Up to which entry Dream has read; what is no number counts for nothing."""
     with suppress(CursorBroken):
-        read = cursors.dream_cursor(real)
-    return max(cursors.counter(real) or 0, read)
+        return cursors.dream_cursor(real)
+    return 0
 
 
 def _next_cursor(real: Path, file: Lines, *, was_wrong: bool) -> int:
     """The first cursor to give out, from the end of the file; when something is odd there, from
     all of it."""
-    if not was_wrong and cursors.counter(real) is not None:
+    given = cursors.counter(real)
+    if not was_wrong and given is not None:
         seen = _last_cursors(file)
         if seen is not None:
-            return max(seen, _known(real)) + 1
+            return max(seen, given, _read_to(real)) + 1
     return highest(real, file) + 1
 
 

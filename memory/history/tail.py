@@ -33,6 +33,15 @@ class Line:
         return self.start + len(self.data)
 
 
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Whether the end was wrong, and the highest cursor in what was cut off: somebody may have
+    seen it, so it is not given out again."""
+
+    was_wrong: bool
+    highest_cut: int
+
+
 def is_ended(file: Lines) -> bool:
     """Whether the last line has its end (an empty file has no line)."""
     return not file.size or file.read(file.size - 1, file.size) == b"\n"
@@ -61,12 +70,12 @@ def lines_back(file: Lines) -> Iterator[Line]:
         position, rest, block = start, pieces[0], BLOCK
 
 
-def mend(root: Path, file: GrowingLines, actor: Actor, *, groups: bool = True) -> bool:
-    """Put the end right; whether anything was wrong. The history lock is held.
+def mend(root: Path, file: GrowingLines, actor: Actor, *, groups: bool = True) -> Mended:
+    """Put the end right. The history lock is held.
 
     Without *groups* only half a line counts as unfinished.
     """
-    was_wrong = False
+    was_wrong, highest = False, 0
     while file.size:
         last = next(lines_back(file))
         if not is_ended(file):
@@ -74,14 +83,14 @@ def mend(root: Path, file: GrowingLines, actor: Actor, *, groups: bool = True) -
             if is_whole(last.data):
                 file.add(b"\n")
                 continue
-            _cut(root, file, last.start, actor)
+            highest = max(highest, _cut(root, file, last.start, actor))
             continue
         start = _unfinished(file) if groups else None
         if start is None:
             break
         was_wrong = True
-        _cut(root, file, start, actor)
-    return was_wrong
+        highest = max(highest, _cut(root, file, start, actor))
+    return Mended(was_wrong, highest)
 
 
 def unfinished_lines(file: Lines) -> int:
@@ -135,10 +144,12 @@ def _is_whole_group(last: Entry, parts: list[tuple[int, int]]) -> bool:
     return parts == [(number, total) for number in range(total, 0, -1)]
 
 
-def _cut(root: Path, file: GrowingLines, start: int, actor: Actor) -> None:
-    """Cut the end off from *start* on; what is cut is kept aside first."""
+def _cut(root: Path, file: GrowingLines, start: int, actor: Actor) -> int:
+    """Cut the end off from *start* on; what is cut is kept aside first. Its highest cursor."""
     data = file.read(start, file.size)
     with linefile.open_growing(root, CUT, actor) as kept:
         if kept.size + len(data) <= _CUT_BYTES:
             kept.add(data if data.endswith(b"\n") else data + b"\n")
     file.cut(start)
+    entries = (parse(line) for line in data.split(b"\n"))
+    return max((entry.cursor for entry in entries if entry), default=0)

@@ -130,6 +130,23 @@ def test_a_group_without_its_end_goes_as_a_whole(root: Path, history: Path) -> N
         assert [row["content"] for row in rows(history)] == ["before", "after"]
 
 
+def test_what_was_cut_off_gives_no_cursor_back(root: Path, history: Path) -> None:
+    """Somebody may have seen it, with the counter lost too."""
+    history.write_bytes(line(1) + line(7, group="g", part=[1, 2]))
+    assert add(root, "after") == [8]
+
+
+def test_a_group_of_nonsense_is_none(root: Path, history: Path) -> None:
+    """Such an entry stands for itself."""
+    before = b"".join(
+        line(number, group="g", part=part)
+        for number, part in enumerate([[0, 0], [3, 2], [-1, 4], [1, 1]], 1)
+    )
+    history.write_bytes(before)
+    assert add(root, "after") == [5]
+    assert history.read_bytes().startswith(before)
+
+
 def test_a_whole_group_stays(root: Path, history: Path) -> None:
     """Also without the line's end after its last part."""
     log.append(root, [NewEntry("x" * 40_000, kind="raw")])
