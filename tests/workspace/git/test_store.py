@@ -323,6 +323,7 @@ def test_open_files_stay_where_they_were(tmp_path: Path):
     with Repository.create(tmp_path / "store.git") as repo:
         commit(repo, {"a": b"x"})
     before = len(list(folder.iterdir()))
+    children = children_of_this_process()
     for number in range(250):
         with Repository(tmp_path / "store.git") as repo:
             commit(repo, {"a": b"%d" % number})
@@ -330,8 +331,12 @@ def test_open_files_stay_where_they_were(tmp_path: Path):
     assert len(list(folder.iterdir())) == before
     maps = Path("/proc/self/maps").read_text()
     assert str(tmp_path) not in maps
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    assert children == []
+    assert children_of_this_process() <= children
+
+
+def children_of_this_process() -> set[str]:
+    """The process ids; instances that other tests share are among them."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "ä", "a0", "z"])
