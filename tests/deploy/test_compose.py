@@ -23,9 +23,6 @@ from tests.support.compose import (
 from tests.support.stack import OWNER, PASSWORD, environment_for, manage
 from tests.support.waiting import free_port, wait_until
 
-# The tests share one deployment, so one process runs them all.
-pytestmark = pytest.mark.xdist_group("compose")
-
 # The second host's clock is wrong by this much.
 SKEW_SECONDS = 300
 
