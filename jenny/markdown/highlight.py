@@ -14,7 +14,33 @@ from pygments.util import ClassNotFound
 from jenny.markdown import limits
 
 _LABEL_LENGTH = 30
-# What one of several hundred lexers may trip over; colours are not worth an answer.
+# Lexers whose cost grows with the length of the code, also of code made to be slow
+# (tests/markdown/test_highlight.py); Pygments has hundreds, and many do not.
+_COLOURED = frozenset(
+    """
+    applescript asm awk bash bat c clojure cmake common-lisp console cpp css dart diff
+    django docker elixir erlang fish fsharp go graphql haskell html http ini javascript jinja
+    json jsx julia kotlin latex lua make markdown matlab nasm nginx nix objective-c ocaml
+    pascal perl php powershell prolog properties protobuf pycon python r rst ruby rust scala
+    scheme scss sql swift tcl toml tsx typescript vim vb.net vue xml yaml zig
+    """.split()  # noqa: SIM905 - a table of words reads best as words
+)
+# Words on fences that Pygments does not know.
+_ALSO = {
+    "jsonc": "json",
+    "kt": "kotlin",
+    "mjs": "javascript",
+    "patch": "diff",
+    "plain": "text",
+    "plaintext": "text",
+    "sqlite": "sql",
+    "txt": "text",
+}
+# Their own lexers take minutes for a page of single letters.
+_STAND_INS = {"java": "typescript", "csharp": "typescript", "groovy": "typescript", "json5": "json"}
+# Long lines, and long runs without a letter, are what the others are slow at.
+_SLOW = re.compile(r"[^\n]{1001}|[\W_]{401}")
+# What a lexer may trip over; colours are not worth an answer.
 _FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 # Marks that reorder what is seen without changing what runs ("Trojan Source", CVE-2021-42574).
 _DIRECTION_MARK = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -26,12 +52,12 @@ def code(text: str) -> str:
 
 
 def highlight(text: str, language: str) -> str:
-    """*text* as spans with Pygments' short classes; plain when the language is not known.
+    """*text* as spans with Pygments' short classes; plain where colours would cost too much.
 
     *language* is a fence's first word, in any case.
     """
-    lexer = _lexer(language.lower())
-    if lexer is None or len(text) > limits.HIGHLIGHT:
+    lexer = _lexer(_colours_of(language.lower()))
+    if lexer is None or len(text) > limits.HIGHLIGHT or _SLOW.search(text):
         return code(text)
     try:
         # Asked without its preparation, which would drop a byte order mark.
@@ -55,11 +81,20 @@ def label(language: str) -> str:
 
 
 @lru_cache(maxsize=256)
+def _colours_of(language: str) -> str:
+    """The lexer that colours *language*, "" for none."""
+    lexer = _lexer(language)
+    names = set(lexer.aliases) if lexer else set()
+    stand_in = next((_STAND_INS[name] for name in names if name in _STAND_INS), "")
+    return stand_in or next(iter(sorted(names & _COLOURED)), "")
+
+
+@lru_cache(maxsize=256)
 def _lexer(language: str) -> Lexer | None:
     if not language:
         return None
     try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_by_name(_ALSO.get(language, language), stripnl=False, ensurenl=False)
     except ClassNotFound:
         return None
 

@@ -77,6 +77,51 @@ def test_direction_marks_show(mark: str, frame: str) -> None:
     assert f'<span class="direction-mark">U+{ord(mark):04X}</span>' in html
 
 
+@pytest.mark.parametrize("word", ["csharp", "cs", "c#", "java", "groovy"])
+def test_stand_in(word: str) -> None:
+    """Languages whose own lexers can be made to hang are coloured by a like one's, at its cost."""
+    assert '<span class="k">return</span>' in highlight("class A { int f() { return 1; } }", word)
+    letters = "a\n" * 10_000
+    assert Seen(f"<code>{highlight(letters, word)}</code>").text == letters
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("c", "\n " * 5_000),
+        ("c", "//" * 5_000),
+        ("python", "\n " * 5_000),
+        ("cpp", "x" * 5_000),
+        ("terraform", "<<A\n" * 5_000),
+        ("boogie", "{" * 5_000),
+        ("abap", "<" * 5_000),
+    ],
+)
+def test_what_lexers_are_slow_at_is_plain(word: str, text: str) -> None:
+    """Code that would hold up every chat of the process is shown whole, without colours."""
+    assert highlight(text, word) == code(text)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "coloured"),
+    [
+        ("kt", "Kotlin", True),
+        ("jsonc", "JSON", True),
+        ("json5", "JSON5", True),
+        ("patch", "Diff", True),
+        ("plaintext", "Text", False),
+        ("boogie", "Boogie", False),
+        ("yml", "YAML", True),
+        ("dockerfile", "Docker", True),
+    ],
+)
+def test_words_on_fences(word: str, name: str, coloured: bool) -> None:
+    """Words that people put on fences are understood; any language keeps its name."""
+    assert label(word) == name
+    text = '{"a": 1} + - # FROM x\n- a: b\n'
+    assert ("<span" in highlight(text, word)) is coloured
+
+
 def test_long_code_is_plain() -> None:
     """Code beyond the limit is shown whole, without colours."""
     text = "def f(): pass\n" * (limits.HIGHLIGHT // 10)
