@@ -131,6 +131,12 @@ form.addEventListener("submit", async (event) => {
       if (new URL(url, location.href).pathname !== location.pathname) location.assign(url);
     }
   } catch {
+    if (document.querySelector(`[data-key="${CSS.escape(key)}"]:not(.pending)`)) {
+      // Only the answer was lost: the stream has brought the message already.
+      attempt = { text: "", key: "" };
+      tell("jenny:accepted");
+      return;
+    }
     failed = { text, key };
     giveBack(item, text, "Not sent: Jenny could not be reached. Your text is back in the field; try again.");
   } finally {
