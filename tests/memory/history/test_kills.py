@@ -105,7 +105,7 @@ def crowd(folder: Path, workers: int, times: int, kills: int) -> None:
     """Many at once; then what was acknowledged is compared with what is on disk."""
     seed = datetime.now(UTC).toordinal()  # another one every day
     (told,) = run("crowd", folder, seed, workers, times, kills)
-    assert told["kills_left"] < kills / 2, f"hardly anybody was killed (seed {seed})"
+    assert told["killed_adding"], f"nobody was killed while adding (seed {seed})"
     acknowledged = {}
     for worker in range(workers):
         lines = (folder / f"acks-{worker}").read_text().splitlines()
