@@ -157,7 +157,9 @@ class Supervisor:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._told_to_end)
+            # ``nohup`` has it ignored, and means it.
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._told_to_end)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._running = [_Running(part) for part in sorted(self.parts, key=lambda p: p.layer)]
         try:
