@@ -14,14 +14,14 @@ from pygments.util import ClassNotFound
 from jenny.markdown import limits
 
 _LABEL_LENGTH = 30
-# Lexers whose cost grows with the length of the code, also of code made to be slow
-# (tests/markdown/test_highlight.py); Pygments has hundreds, and many do not.
+# Lexers that no code of `limits.HIGHLIGHT` characters keeps busy for long, also none that is
+# made to. Pygments has hundreds, and some take minutes for a page.
 _COLOURED = frozenset(
     """
-    applescript asm awk bash bat c clojure cmake common-lisp console cpp css dart diff
+    applescript awk bash bat c clojure cmake common-lisp console cpp css dart diff
     django docker elixir erlang fish fsharp go graphql haskell html http ini javascript jinja
     json jsx julia kotlin latex lua make markdown matlab nasm nginx nix objective-c ocaml
-    pascal perl php powershell prolog properties protobuf pycon python r rst ruby rust scala
+    perl php powershell prolog properties protobuf pycon python r rst ruby rust scala
     scheme scss sql swift tcl toml tsx typescript vim vb.net vue xml yaml zig
     """.split()  # noqa: SIM905 - a table of words reads best as words
 )
@@ -36,7 +36,7 @@ _ALSO = {
     "sqlite": "sql",
     "txt": "text",
 }
-# Their own lexers take minutes for a page of single letters.
+# Their own lexers are such: a page of single letters is enough.
 _STAND_INS = {"java": "typescript", "csharp": "typescript", "groovy": "typescript", "json5": "json"}
 # Long lines, and long runs without a letter, are what the others are slow at.
 _SLOW = re.compile(r"[^\n]{1001}|[\W_]{401}")

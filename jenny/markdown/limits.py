@@ -19,7 +19,7 @@ INLINE_MARKS = 2_000
 DEPTH = 24
 """Levels of quotes and lists inside each other (a list and its item are two)."""
 
-HIGHLIGHT = 20_000
+HIGHLIGHT = 12_000
 """Longest code that is coloured."""
 
 FORMULA = 4_000
