@@ -206,6 +206,40 @@ def test_new_starts_clean_and_loses_nothing(place, words):
     assert f"{words} turn 1" in text_of(place.owner.page(chat))
 
 
+def test_new_while_it_is_being_summarised(place, words):
+    """CON6: what is under way is finished, said once, and not shown to the chats any more; a
+    summariser that fails loses nothing of it."""
+    place.model.script(Gate("slow " + words), Fail(500), when=sums(words))
+    place.model.script(Fail(500), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: place.summaries(words), what="the request")
+    place.owner.send(chat, "/new")
+    new_from = place.column(chat, "context_from")
+    place.model.open("slow " + words)
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert (entry.kind, entry.prompt_visible) == ("raw", False)
+    wait_until(lambda: place.column(chat, "summarised_through"), what="the pointer")
+    assert place.column(chat, "context_from") == new_from
+    place.stack.manage("consolidate")
+    assert len(place.entries(chat)) == 1
+
+
+def test_idle_summarising_can_be_off(place, words):
+    """With 0 minutes nothing is summarised for being idle."""
+    chat = place.talk(words, 1)
+    file = place.root / "config.json"
+    before = file.read_text()
+    off = {"agents": {"defaults": {**SETTINGS, "idleCompactAfterMinutes": 0}}}
+    file.write_text(json.dumps(off))
+    try:
+        place.idle(chat)
+        wait_until(lambda: place.column(chat, "consolidate_after") is None, what="the rest")
+        assert (place.summaries(words), place.entries(chat)) == ([], [])
+    finally:
+        file.write_text(before)
+
+
 def test_compact_says_what_happened(place, words):
     """/compact does it now, and its reply says what came of it; a second one finds nothing."""
     place.model.script(FACT.format(words), when=sums(words))

@@ -151,7 +151,7 @@ class Turn(models.Model):
         )
         if not won:
             return None
-        Conversation.objects.filter(turns=turn_id).update(tokens_gone=0)
+        Conversation.objects.filter(turns=turn_id, tokens_gone__gt=0).update(tokens_gone=0)
         return cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
 
     def follow(self) -> Self | None:
