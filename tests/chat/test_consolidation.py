@@ -241,15 +241,22 @@ def test_idle_summarising_can_be_off(place, words):
 
 
 def test_compact_says_what_happened(place, words):
-    """/compact does it now, and its reply says what came of it; a second one finds nothing."""
+    """/compact does it now, and its reply says what came of it and what was left out; a second
+    one finds nothing."""
     place.model.script(FACT.format(words), when=sums(words))
-    chat = place.talk(words, 1)
+    secret = "ghp_" + "z9Y8x7W6v5" * 4
+    chat = place.talk(f"{words} {secret}", 1)
     place.owner.send(chat, "/compact")
-    wait_until(
-        lambda: "goes on with its last messages" in text_of(place.owner.thread(chat)),
+    thread = wait_until(
+        lambda: (
+            "goes on with its last messages" in (found := text_of(place.owner.thread(chat)))
+            and found
+        ),
         what="the outcome",
     )
+    assert thread.count("Secrets were left out: GitHub token.") == 2
     assert len(place.entries(chat)) == 1
+    assert secret not in place.summaries(words)[0].body.decode()
     place.owner.send(chat, "/compact")
     wait_until(
         lambda: "There is nothing to summarise" in place.owner.thread(chat), what="the reply"

@@ -57,9 +57,9 @@ class Migration(migrations.Migration):
             name='tokens_gone',
             field=models.PositiveBigIntegerField(default=0),
         ),
-        migrations.RunPython(set_sessions, migrations.RunPython.noop, elidable=True),
         migrations.AddIndex(
             model_name='conversation',
             index=models.Index(condition=models.Q(('consolidate_after__isnull', False)), fields=['consolidate_after'], name='conversations_due'),
         ),
+        migrations.RunPython(set_sessions, migrations.RunPython.noop, elidable=True),
     ]

@@ -34,7 +34,8 @@ from jenny.chat.tasks.pressure import Pressure
 from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
-from memory.history import consolidator, log, recorded
+from jenny.workspace.redact import redact
+from memory.history import consolidator, log, recorded, transcript
 from memory.history.consolidator import LIMITS, Reply
 
 logger = logging.getLogger(__name__)
@@ -195,6 +196,8 @@ def _carried_out(claim: Claim, chat: Conversation, piece: Slice) -> Outcome:
     said = [message for row in piece.rows if (message := slices.spoken(row))]
     outcome = Outcome("done")
     if said:
+        # The summariser is not shown them either, so that its summary has none to take out.
+        secrets = redact(transcript.raw(said)).hits
         config = workspace_config.load(root)
         window = config.get("agents.defaults.contextWindowTokens")
         zone = chat.workspace.owner.time_zone
@@ -216,7 +219,7 @@ def _carried_out(claim: Claim, chat: Conversation, piece: Slice) -> Outcome:
                 "done",
                 summaries=sum(entry.kind == "summary" for entry in added.entries),
                 raw=sum(entry.kind == "raw" for entry in added.entries),
-                secrets=added.secrets,
+                secrets=secrets or added.secrets,
             )
     move(claim, chat, piece, outcome.divider)
     facts = {"summaries": outcome.summaries, "raw": outcome.raw, "messages": len(said)}

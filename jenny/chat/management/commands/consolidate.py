@@ -83,4 +83,4 @@ def _counted(rows: list[tuple[Conversation, Outcome]]) -> str:
     summaries = sum(outcome.summaries for outcome in done)
     raw = sum(outcome.raw for outcome in done)
     words = f"{len(done)} conversation{'' if len(done) == 1 else 's'} taken into the history: "
-    return f"{words}{summaries} summaries, {raw} raw."
+    return f"{words}{summaries} summar{'y' if summaries == 1 else 'ies'}, {raw} raw."
