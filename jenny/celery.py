@@ -40,6 +40,7 @@ def broker_url(redis_url: str) -> str:
 # (``jenny.management.schedule``).
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
+    "chat.sweep": ("chat.sweep", 60, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
 }
 
@@ -74,8 +75,12 @@ app.conf.update(
     worker_cancel_long_running_tasks_on_connection_loss=False,
     task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]
     task_default_queue="maintenance",
-    # Whatever asks a model is done by the one worker that has loaded the client for it.
-    task_routes={"chat.run_turn": {"queue": "chat"}, "chat.make_title": {"queue": "chat"}},
+    # Whatever a person waits for is done by the one worker that has loaded the model's client.
+    task_routes={
+        "chat.run_turn": {"queue": "chat"},
+        "chat.make_title": {"queue": "chat"},
+        "chat.consolidate": {"queue": "memory"},
+    },
     task_create_missing_queues=False,
     task_acks_late=True,
     task_reject_on_worker_lost=False,

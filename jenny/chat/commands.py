@@ -15,6 +15,7 @@ class Command:
 COMMANDS = (
     Command("/help", "", "List the commands."),
     Command("/new", "", "Start afresh here: what was said before is no longer sent to the model."),
+    Command("/compact", "", "Summarise what was said here now, so that the model has room."),
     Command("/stop", "", "Stop the answer that is being written."),
     Command("/status", "", "Show the model, the tokens used and what runs."),
     Command("/model", "[preset]", "Show the models, or choose the one for this conversation."),

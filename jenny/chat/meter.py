@@ -1,6 +1,12 @@
 """How full a conversation's context is, in words and as a share."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jenny.workspace.config import Config
+
+if TYPE_CHECKING:
+    from jenny.chat.models import Conversation
 
 # Tokens kept free beside the answer (``02-memory-pipeline`` §3).
 RESERVE = 1024
@@ -25,12 +31,30 @@ class Meter:
     @property
     def sentence(self) -> str:
         """For the line below the composer."""
-        return f"{_short(self.used)} of {_short(self.total)} tokens"
+        total = _short(self.total)
+        return (
+            f"{_short(self.used)} of {total} tokens; the oldest turns will be summarised at {total}"
+        )
 
 
 def meter(used: int, *, window: int, max_tokens: int) -> Meter:
     """The meter of a conversation whose last request and answer took *used* tokens."""
     return Meter(used, max(0, window - max_tokens - RESERVE))
+
+
+def meter_of(chat: "Conversation", config: Config) -> Meter:
+    """The meter of a conversation, by its newest turn since it was started anew."""
+    newest = (
+        chat.turns.filter(context_tokens__gt=0, messages__pk__gte=chat.context_from)
+        .order_by("-pk")
+        .values_list("context_tokens", flat=True)
+        .first()
+    )
+    return meter(
+        max(0, (newest or 0) - chat.tokens_gone),
+        window=config.get("agents.defaults.contextWindowTokens"),
+        max_tokens=config.get("agents.defaults.maxTokens"),
+    )
 
 
 def _short(tokens: int) -> str:

@@ -112,10 +112,10 @@ def test_groups_follow_the_persons_zone():
 @pytest.mark.parametrize(
     ("used", "words", "percent"),
     [
-        (0, "0 of 48k tokens", 0),
-        (1240, "1.2k of 48k tokens", 3),
-        (31_000, "31k of 48k tokens", 64),
-        (10**9, "1000000k of 48k tokens", 999),
+        (0, "0 of 48k tokens; the oldest turns will be summarised at 48k", 0),
+        (1240, "1.2k of 48k tokens; the oldest turns will be summarised at 48k", 3),
+        (31_000, "31k of 48k tokens; the oldest turns will be summarised at 48k", 64),
+        (10**9, "1000000k of 48k tokens; the oldest turns will be summarised at 48k", 999),
     ],
 )
 def test_the_meter_says_how_full_the_context_is(used, words, percent):

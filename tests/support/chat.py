@@ -13,9 +13,11 @@ from tests.support.stack import OWNER, PASSWORD, Stack, environment_for, start
 
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
-    """The scripted model of this test process. Titles are given at once, outside any script."""
+    """The scripted model of this test process. Titles and summaries are given at once, outside
+    any script."""
     with ModelServer() as server:
         server.always(is_title, "A title")
+        server.always(is_summary, "(nothing)")
         yield server
 
 
@@ -37,8 +39,14 @@ def owner(scripted: Stack) -> Client:
 
 
 def is_title(request: object) -> bool:
-    """Whether a request asks for a title: it offers no tools."""
-    return not getattr(request, "json", {}).get("tools")
+    """Whether a request asks for a title: it offers no tools, and wants no summary."""
+    return not getattr(request, "json", {}).get("tools") and not is_summary(request)
+
+
+def is_summary(request: object) -> bool:
+    """Whether a request asks for the facts in a part of a conversation."""
+    system = str(getattr(request, "json", {}).get("system", ""))
+    return "keep the record of a personal assistant" in system
 
 
 def asked(server: ModelServer, words: str) -> list[Request]:
@@ -47,7 +55,7 @@ def asked(server: ModelServer, words: str) -> list[Request]:
         request
         for request in list(server.requests)
         if request.path == "/v1/messages"
-        and not is_title(request)
+        and request.json.get("tools")
         and any(words in text for text in request.texts("user"))
     ]
 

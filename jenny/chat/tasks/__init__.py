@@ -7,19 +7,22 @@ from celery.worker.consumer import Consumer
 
 from jenny.agent.provider import warm
 from jenny.agent.tools import sandbox
+from jenny.chat.tasks.claims import WATCHES
+from jenny.chat.tasks.consolidation import consolidate, sweep
 from jenny.chat.tasks.publish import hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import reap
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.tasks.turns import run_turn
 
-__all__ = ["make_title", "reap", "run_turn"]
+__all__ = ["consolidate", "make_title", "reap", "run_turn", "sweep"]
 
 
 @worker_shutting_down.connect
 def _end_turns(**_signal: object) -> None:
     """Let the running turns end as interrupted, with their text kept, before the process goes."""
     PULSE.cancel_all("shutdown")
+    WATCHES.end()
 
 
 @worker_ready.connect

@@ -14,7 +14,8 @@ from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.stream import cancel_key
 from jenny.chat.tasks.answers import answer_of
-from jenny.chat.tasks.publish import Publisher, redis_client
+from jenny.chat.tasks.consolidation import consolidate
+from jenny.chat.tasks.publish import Publisher, hand_over, redis_client
 from jenny.chat.tasks.turns import queue_turn
 
 log = logging.getLogger(__name__)
@@ -197,6 +198,7 @@ def _ask_to_end(conversation: Conversation) -> _Asked:
     waiting = conversation.waiting()
     taken = list(waiting)
     waiting.update(turn=live)
+    conversation.rests(conversation.workspace.root)
     live.refresh_from_db()
     return _Asked(over=live, rows=(*taken, answer_of(live)))
 
@@ -270,7 +272,13 @@ def _start_anew(conversation: Conversation, client_key: str) -> Message:
         # All at once: a message that comes in meanwhile is before the divider or behind it.
         asked = _ask_to_end(conversation.locked())
         divider = add(conversation, Message.Kind.DIVIDER, "New session started.", client_key)
-        Conversation.objects.filter(pk=conversation.pk).update(context_from=divider.pk)
+        # What was said before waits for the history; the sweep sees to it without a broker too.
+        Conversation.objects.filter(pk=conversation.pk).update(
+            context_from=divider.pk,
+            session_from=divider.pk,
+            tokens_gone=0,
+            consolidate_after=Now(),
+        )
         newest = conversation.turns.order_by("-pk").first()
         Message.objects.filter(
             conversation=conversation, kind=Message.Kind.USER, turn=None, pk__lt=divider.pk
@@ -278,4 +286,5 @@ def _start_anew(conversation: Conversation, client_key: str) -> Message:
         conversation.turns.filter(can_retry=True).update(can_retry=False)
     _tell_of_end(conversation, asked)
     Publisher(conversation).message(divider)
+    hand_over(consolidate, str(conversation.pk), "idle")
     return divider

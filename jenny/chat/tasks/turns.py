@@ -24,6 +24,7 @@ from jenny.chat.meter import meter
 from jenny.chat.models import Message, Turn
 from jenny.chat.prompt import build, turn_context
 from jenny.chat.tasks.answers import answer_of
+from jenny.chat.tasks.consolidation import after_turn
 from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
@@ -176,7 +177,7 @@ def _take(turn: Turn, step: int) -> list[Message]:
     with transaction.atomic():
         conversation = turn.conversation.locked()
         if (
-            conversation.context_from != turn.conversation.context_from
+            conversation.session_from != turn.conversation.session_from
             or Turn.objects.filter(pk=turn.pk, cancel_requested=True).exists()
         ):
             return []
@@ -223,7 +224,9 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
     publisher.turn_state(follower or turn)
     if follower is not None:
         queue_turn(follower.pk)
-    elif turn.state == Turn.State.DONE and not conversation.titled_by_hand:
+        return
+    after_turn(turn)
+    if turn.state == Turn.State.DONE and not conversation.titled_by_hand:
         _title_first_exchange(turn)
 
 

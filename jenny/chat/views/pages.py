@@ -15,7 +15,7 @@ from jenny.accounts.access import take_kept_text
 from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
 from jenny.chat import thread as threads
-from jenny.chat.meter import Meter, meter
+from jenny.chat.meter import meter, meter_of
 from jenny.chat.models import Conversation, Draft, Message, Turn
 from jenny.chat.prompt import build, fixed_cost, zone_of
 from jenny.chat.stream import Position
@@ -160,18 +160,3 @@ def _draft(request: HttpRequest, account: Account, chat: Conversation | None) ->
     kept = take_kept_text(request, f"/chat/{chat.pk}/" if chat else "/chat/")
     row = Draft.objects.filter(account_id=account.pk, conversation=chat).first()
     return kept or (row.text if row else "")
-
-
-def meter_of(chat: Conversation, config: workspace_config.Config) -> Meter:
-    """The context meter of a conversation, by its newest turn since it was started anew."""
-    newest = (
-        chat.turns.filter(context_tokens__gt=0, messages__pk__gte=chat.context_from)
-        .order_by("-pk")
-        .values_list("context_tokens", flat=True)
-        .first()
-    )
-    return meter(
-        newest or 0,
-        window=config.get("agents.defaults.contextWindowTokens"),
-        max_tokens=config.get("agents.defaults.maxTokens"),
-    )

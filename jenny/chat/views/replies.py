@@ -8,10 +8,10 @@ from django.db.models import Sum
 
 from jenny.accounts.zones import zone
 from jenny.chat import commands
+from jenny.chat.meter import meter_of
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
 from jenny.chat.views.models_menu import presets_of
-from jenny.chat.views.pages import meter_of
 from jenny.workspace import config as workspace_config
 from memory import skills, versions
 
@@ -30,6 +30,10 @@ def _help(_chat: Conversation, _argument: str) -> str:
 
 def _stop(chat: Conversation, _argument: str) -> str:
     return "Stopped. What was written is kept." if accept.stop(chat) else "Nothing runs here."
+
+
+def _compact(_chat: Conversation, _argument: str) -> str:
+    return "Summarising what was said here…"
 
 
 def _status(chat: Conversation, _argument: str) -> str:
@@ -138,6 +142,7 @@ def _plain(text: str) -> str:
 _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/help": _help,
     "/stop": _stop,
+    "/compact": _compact,
     "/status": _status,
     "/model": _model,
     "/history": _history,

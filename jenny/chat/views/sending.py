@@ -16,8 +16,9 @@ from django.views.decorators.http import require_POST
 from jenny.accounts import access as accounts
 from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
+from jenny.chat.meter import meter_of
 from jenny.chat.models import Conversation, Draft
-from jenny.chat.tasks import accept
+from jenny.chat.tasks import accept, consolidation
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views import pages
 from jenny.chat.views.models_menu import chosen_preset
@@ -78,11 +79,13 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
         accept.accept(chat, text, client_key)
     elif call.command.name == "/new":
         accept.start_anew(chat, client_key)
-        chat.refresh_from_db(fields=["context_from"])
-        gauge = pages.meter_of(chat, workspace_config.load(chat.workspace.root))
+        chat.refresh_from_db(fields=["context_from", "tokens_gone"])
+        gauge = meter_of(chat, workspace_config.load(chat.workspace.root))
         Publisher(chat).meter(gauge.sentence, gauge.percent)
     else:
-        accept.accept_command(chat, call, reply_to(chat, call), client_key)
+        reply = accept.accept_command(chat, call, reply_to(chat, call), client_key)
+        if call.command.name == "/compact":
+            consolidation.ask_for(chat, reply)
 
 
 @require_POST

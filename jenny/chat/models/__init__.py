@@ -14,9 +14,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.chat.models.consolidating import Consolidating
 
 
-class Conversation(models.Model):
+class Conversation(Consolidating):
     """A conversation of one workspace."""
 
     class Kind(models.TextChoices):
@@ -32,12 +33,19 @@ class Conversation(models.Model):
     preset = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     active_at = models.DateTimeField(db_default=Now())
-    # The model sees messages from this id on; /new moves it.
+    # The model sees messages from this id on; /new and the consolidator move it.
     context_from = models.BigIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["workspace", "-active_at"], name="conversations_by_day")]
+        indexes = [
+            models.Index(fields=["workspace", "-active_at"], name="conversations_by_day"),
+            models.Index(
+                fields=["consolidate_after"],
+                condition=Q(consolidate_after__isnull=False),
+                name="conversations_due",
+            ),
+        ]
 
     def __str__(self) -> str:
         """The title."""
@@ -141,11 +149,10 @@ class Turn(models.Model):
         won = cls.objects.filter(pk=turn_id, state=cls.State.QUEUED).update(
             state=cls.State.RUNNING, worker=worker, started_at=Now(), heartbeat_at=Now()
         )
-        return (
-            cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
-            if won
-            else None
-        )
+        if not won:
+            return None
+        Conversation.objects.filter(turns=turn_id, tokens_gone__gt=0).update(tokens_gone=0)
+        return cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
 
     def follow(self) -> Self | None:
         """Inside the transaction that ended this turn, holding its conversation: a queued turn
@@ -156,6 +163,7 @@ class Turn(models.Model):
         the model would be told of nothing.
         """
         conversation = self.conversation.locked()
+        conversation.rests(conversation.workspace.root)
         said = self.messages.filter(kind=Message.Kind.USER)
         if not said.exists():
             conversation.waiting().update(turn=self)

@@ -1,0 +1,80 @@
+"""Who may summarise a conversation, and what looking for idle ones costs."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from jenny.agent.errors import Cancelled
+from jenny.chat.models import Conversation
+from jenny.chat.tasks import publish, sweep
+from jenny.chat.tasks.claims import claimed, lease_key
+from tests.support.stack import PASSWORD
+
+
+@pytest.fixture
+def chat(db, valkey) -> Conversation:
+    """A conversation."""
+    from jenny.accounts.models import Account
+
+    publish.redis_client.cache_clear()
+    owner = Account.objects.make_owner("ana", PASSWORD, "UTC")
+    return Conversation.objects.create(workspace=owner.current_workspace)
+
+
+def test_one_at_a_time(chat, valkey):
+    """CON4: while somebody summarises a conversation nobody else does, and then somebody may."""
+    with claimed(chat) as first:
+        assert first is not None
+        with claimed(chat) as second:
+            assert second is None
+        first.renew()
+    assert not valkey.exists(lease_key(chat))
+    with claimed(chat) as third:
+        assert third is not None
+
+
+def test_losing_redis_hands_nothing_over(chat, valkey):
+    """The row decides: a lease that Redis has forgotten is not to be had by another."""
+    with claimed(chat) as first:
+        assert first is not None
+        valkey.delete(lease_key(chat))
+        with claimed(chat) as second:
+            assert second is None
+        first.renew()
+
+
+def test_a_holder_that_was_away_too_long_may_move_nothing(chat, valkey):
+    """A paused process that wakes up finds its claim taken."""
+    with claimed(chat) as first:
+        assert first is not None
+        valkey.delete(lease_key(chat))
+        Conversation.objects.update(consolidating_until=Now() - timedelta(seconds=1))
+        with claimed(chat) as second:
+            assert second is not None
+            with pytest.raises(Cancelled):
+                first.renew()
+            second.renew()
+
+
+def test_idle_conversations_cost_one_query(chat, django_assert_num_queries):
+    """10,000 conversations whose time has not come, or that were done, are not looked at: the
+    index holds those that are due, and nothing else is read."""
+    later = Now() + timedelta(minutes=10)
+    rows = [
+        Conversation(workspace=chat.workspace, consolidate_after=later if number % 2 else None)
+        for number in range(10_000)
+    ]
+    Conversation.objects.bulk_create(rows)
+    with django_assert_num_queries(1):
+        sweep()
+    due = Conversation.objects.filter(consolidate_after__lte=Now()).order_by("consolidate_after")
+    assert "conversations_due" in due.explain()
+
+
+def test_what_is_due_is_handed_over_once(chat, valkey):
+    """Two sweeps at once send a conversation once."""
+    Conversation.objects.update(consolidate_after=Now() - timedelta(seconds=1))
+    sweep()
+    sweep()
+    assert valkey.llen("memory") == 1

@@ -1,0 +1,371 @@
+"""Conversations on their way into the history, over a real instance and a scripted summariser."""
+
+import json
+import os
+import signal
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import pytest
+import redis
+
+from jenny.workspace import locks
+from jenny.workspace.locks import Level
+from memory.history import reading
+from tests.model_server import Fail, Gate, ModelServer, Usage
+from tests.support.chat import asked, is_summary, is_title
+from tests.support.client import Client, text_of
+from tests.support.stack import OWNER, PASSWORD, Stack, environment_for, start
+from tests.support.waiting import wait_until
+
+COUNTER = count(1)
+SETTINGS = {"contextWindowTokens": 16_000, "maxTokens": 1_000, "maxMessages": 10}
+# More than 16,000 - 1,000 - 1,024.
+FULL = Usage(14_000)
+FACT = "- [durable] The user keeps {} bees."
+
+
+@dataclass
+class Place:
+    """An instance with a small window, its model, and its owner."""
+
+    stack: Stack
+    model: ModelServer
+    owner: Client
+
+    @property
+    def root(self) -> Path:
+        """The workspace's folder."""
+        return next(iter(self.stack.data.workspaces.iterdir()))
+
+    def entries(self, chat: str) -> list:
+        """What the history holds of the conversation, oldest first."""
+        return [one for one in reading.newest(self.root, 1_000) if one.conversation == chat]
+
+    def summaries(self, words: str) -> list:
+        """The requests for a summary of a conversation in which somebody said *words*."""
+        return [
+            request
+            for request in list(self.model.requests)
+            if is_summary(request) and any(words in text for text in request.texts("user"))
+        ]
+
+    def talk(self, words: str, turns: int, *last: object) -> str:
+        """A conversation of so many turns; the model's *last* acts come before its last words."""
+        chat = ""
+        for number in range(1, turns + 1):
+            said = f"{words} turn {number}"
+            acts = [*(last if number == turns else ()), f"answer {number} of {words}"]
+            self.model.script(*acts, when=answers(said))
+            chat = chat or self.owner.begin(said)
+            if number > 1:
+                self.owner.send(chat, said)
+            self.owner.answer(chat)
+        return chat
+
+    def database(self) -> sqlite3.Connection:
+        """Its database; closed by who asked for it."""
+        connection = sqlite3.connect(
+            self.stack.data.root / "db.sqlite3", timeout=20, isolation_level=None
+        )
+        connection.execute("pragma busy_timeout = 20000")
+        return connection
+
+    def column(self, chat: str, name: str) -> int:
+        """A number in the conversation's row."""
+        with closing(self.database()) as database:
+            query = f"select {name} from chat_conversation where id = ?"  # noqa: S608 - ours
+            return database.execute(query, [chat.replace("-", "")]).fetchone()[0]
+
+    def change(self, chat: str, assignment: str) -> None:
+        """Change the conversation's row."""
+        with closing(self.database()) as database:
+            statement = f"update chat_conversation set {assignment} where id = ?"  # noqa: S608
+            assert database.execute(statement, [chat.replace("-", "")]).rowcount == 1
+
+    def idle(self, chat: str) -> None:
+        """Let the idle time of the conversation be over, and the sweep look."""
+        past = "'2020-01-01 00:00:00'"
+        self.change(chat, f"active_at = {past}, consolidate_after = {past}")
+        self.stack.manage("shell", "-v0", "-c", "from jenny.chat.tasks import sweep; sweep()")
+
+
+def answers(words: str):
+    """A rule for scripts: an answer is asked for, and the newest thing said is *words*."""
+
+    def rule(request) -> bool:
+        return bool(request.json.get("tools")) and words in request.texts("user")[-1]
+
+    return rule
+
+
+def sums(words: str):
+    """A rule for scripts: a summary of what *words* are in is asked for."""
+    return lambda request: (
+        is_summary(request) and any(words in text for text in request.texts("user"))
+    )
+
+
+@pytest.fixture(scope="module")
+def place(scratch: Path) -> Iterator[Place]:
+    """The instance of this module."""
+    with ModelServer() as model:
+        model.always(is_title, "A title")
+        stack = start(scratch / "consolidating", **environment_for(model.url))
+        try:
+            stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+            place = Place(stack, model, Client(stack.url).login(OWNER, PASSWORD))
+            settings = json.dumps({"agents": {"defaults": SETTINGS}})
+            (place.root / "config.json").write_text(settings)
+            yield place
+        finally:
+            stack.end()
+
+
+@pytest.fixture
+def words() -> str:
+    """Words that no other test says."""
+    return f"talk {next(COUNTER)} of {os.getpid()}."
+
+
+def test_a_full_context_is_summarised_and_the_thread_stays_whole(place, words):
+    """Under token pressure the oldest turns go into the history and leave the context; nothing
+    leaves the page, which says what happened; the next request is smaller."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 4, FULL)
+    wait_until(lambda: "Summarised" in place.owner.thread(chat), what="the divider")
+    (entry,) = place.entries(chat)
+    assert (entry.kind, entry.content) == ("summary", FACT.format(words))
+    assert place.column(chat, "summarised_through") >= entry.messages[1]
+    page = text_of(place.owner.page(chat))
+    assert "Summarised for Jenny’s memory: 1 entry." in page
+    assert "of 14k tokens; the oldest turns will be summarised at 14k" in page
+    for number in range(1, 5):
+        assert f"{words} turn {number}" in page
+        assert f"answer {number} of {words}" in page
+    place.model.script("And on.", when=answers("go on " + words))
+    place.owner.send(chat, "go on " + words)
+    place.owner.answer(chat)
+    (request,) = asked(place.model, "go on " + words)
+    said = "\n".join(request.texts("user"))
+    assert f"{words} turn 4" in said
+    assert f"{words} turn 1" not in said
+    assert FACT.format(words) in json.dumps(request.json["system"])
+
+
+def test_many_messages_are_summarised(place, words):
+    """At maxMessages the oldest go, however short they are."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 6)
+    wait_until(lambda: place.entries(chat), what="the entry")
+    (request,) = place.summaries(words)
+    text = "\n".join(request.texts("user"))
+    assert f"{words} turn 1" in text
+    assert f"{words} turn 6" not in text
+    assert "<context>" not in text
+
+
+def test_an_idle_conversation_is_summarised_once_and_the_next_chat_knows(place, words):
+    """After the idle time even a short chat is in the history, and a new one goes on from there.
+    It is not looked at again before something new is said."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    assert place.column(chat, "consolidate_after")
+    place.idle(chat)
+    wait_until(lambda: place.entries(chat), what="the entry")
+    wait_until(lambda: place.column(chat, "consolidate_after") is None, what="the rest")
+    place.stack.manage("shell", "-v0", "-c", "from jenny.chat.tasks import sweep; sweep()")
+    place.model.script("I know.", when=answers("new " + words))
+    place.owner.answer(place.owner.begin("new " + words))
+    (request,) = asked(place.model, "new " + words)
+    assert FACT.format(words) in json.dumps(request.json["system"])
+    assert len(place.summaries(words)) == 1
+    place.model.script("Still here.", when=answers("again " + words))
+    place.owner.send(chat, "again " + words)
+    place.owner.answer(chat)
+    assert f"{words} turn 1" in "\n".join(asked(place.model, "again " + words)[0].texts("user"))
+    assert place.column(chat, "consolidate_after")
+
+
+def test_new_starts_clean_and_loses_nothing(place, words):
+    """CON7: what /new leaves behind is summarised at once, and not shown to the chats."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/new")
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert not entry.prompt_visible
+    place.model.script("Hello.", when=answers("afresh " + words))
+    place.owner.send(chat, "afresh " + words)
+    place.owner.answer(chat)
+    (request,) = asked(place.model, "afresh " + words)
+    assert FACT.format(words) not in json.dumps(request.json)
+    assert f"{words} turn 1" in text_of(place.owner.page(chat))
+
+
+def test_new_while_it_is_being_summarised(place, words):
+    """CON6: what is under way is finished, said once, and not shown to the chats any more; a
+    summariser that fails loses nothing of it."""
+    place.model.script(Gate("slow " + words), Fail(500), when=sums(words))
+    place.model.script(Fail(500), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: place.summaries(words), what="the request")
+    place.owner.send(chat, "/new")
+    new_from = place.column(chat, "context_from")
+    place.model.open("slow " + words)
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert (entry.kind, entry.prompt_visible) == ("raw", False)
+    wait_until(lambda: place.column(chat, "summarised_through"), what="the pointer")
+    assert place.column(chat, "context_from") == new_from
+    place.stack.manage("consolidate")
+    assert len(place.entries(chat)) == 1
+
+
+def test_idle_summarising_can_be_off(place, words):
+    """With 0 minutes nothing is summarised for being idle."""
+    chat = place.talk(words, 1)
+    file = place.root / "config.json"
+    before = file.read_text()
+    off = {"agents": {"defaults": {**SETTINGS, "idleCompactAfterMinutes": 0}}}
+    file.write_text(json.dumps(off))
+    try:
+        place.idle(chat)
+        wait_until(lambda: place.column(chat, "consolidate_after") is None, what="the rest")
+        assert (place.summaries(words), place.entries(chat)) == ([], [])
+    finally:
+        file.write_text(before)
+
+
+def test_compact_says_what_happened(place, words):
+    """/compact does it now, and its reply says what came of it and what was left out; a second
+    one finds nothing."""
+    place.model.script(FACT.format(words), when=sums(words))
+    secret = "ghp_" + "z9Y8x7W6v5" * 4
+    chat = place.talk(f"{words} {secret}", 1)
+    place.owner.send(chat, "/compact")
+    thread = wait_until(
+        lambda: (
+            "goes on with its last messages" in (found := text_of(place.owner.thread(chat)))
+            and found
+        ),
+        what="the outcome",
+    )
+    assert thread.count("Secrets were left out: GitHub token.") == 2
+    assert len(place.entries(chat)) == 1
+    assert secret not in place.summaries(words)[0].body.decode()
+    place.owner.send(chat, "/compact")
+    wait_until(
+        lambda: "There is nothing to summarise" in place.owner.thread(chat), what="the reply"
+    )
+
+
+def test_a_message_that_comes_meanwhile_is_answered_and_kept(place, words):
+    """CON4, CON12: chat never waits for the summariser, and what is said while it works is not
+    in the slice."""
+    place.model.script(Gate("sum " + words), FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: place.summaries(words), what="the request")
+    place.model.script("At once.", when=answers("meanwhile " + words))
+    place.owner.send(chat, "meanwhile " + words)
+    assert "At once." in place.owner.answer(chat)
+    place.owner.send(chat, "/compact")
+    wait_until(
+        lambda: "is being summarised already" in place.owner.thread(chat), what="the refusal"
+    )
+    place.model.open("sum " + words)
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    wait_until(lambda: place.column(chat, "summarised_through"), what="the pointer")
+    with closing(place.database()) as database:
+        (late,) = database.execute(
+            "select id from chat_message where text = ?", ["meanwhile " + words]
+        ).fetchone()
+    assert entry.messages[1] < late
+    assert place.column(chat, "summarised_through") < late
+
+
+def test_a_summariser_that_fails_costs_nothing_that_was_said(place, words):
+    """CON1, CON16: what got no summary is kept word for word, without its secrets, and the page
+    says so."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    place.model.script(Fail(500), when=sums(words))
+    place.model.script("<html>Bad gateway</html>", when=sums(words))
+    chat = place.talk(f"{words} {secret}", 1)
+    place.owner.send(chat, "/compact")
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert entry.kind == "raw"
+    assert entry.content.startswith("[RAW] 2 messages")
+    assert f"answer 1 of {words}" in entry.content
+    assert secret not in (place.root / "memory/history.jsonl").read_text()
+    thread = wait_until(
+        lambda: "Kept word for word" in (found := text_of(place.owner.thread(chat))) and found,
+        what="the divider",
+    )
+    assert "Secrets were left out: GitHub token." in thread
+    assert len(place.summaries(words)) == 2
+
+
+def test_a_turn_in_flight_is_never_summarised(place, words):
+    """CON5: neither the sweep nor the command touches a conversation whose turn runs."""
+    chat = place.talk(words, 1)
+    place.model.script(Gate("turn " + words), "Done.", when=answers("long " + words))
+    place.owner.send(chat, "long " + words)
+    wait_until(lambda: asked(place.model, "long " + words), what="the turn to run")
+    place.idle(chat)
+    said = place.stack.manage("consolidate", "--json", check=False)
+    told = json.loads(said.splitlines()[0])
+    assert not told["ok"]
+    assert "An answer is being written" in told["error"]
+    assert place.summaries(words) == []
+    place.model.open("turn " + words)
+    place.owner.answer(chat)
+    assert place.entries(chat) == []
+
+
+def test_the_command_takes_all_that_waits(place, words):
+    """``manage.py consolidate`` does what an idle time does, and says what it did."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    told = json.loads(place.stack.manage("consolidate", "--all", "--json"))
+    assert told["ok"]
+    (row,) = [one for one in told["conversations"] if one["id"] == chat]
+    assert (row["outcome"], row["summaries"], row["raw"]) == ("done", 1, 0)
+    assert len(place.entries(chat)) == 1
+    again = place.stack.manage("consolidate")
+    assert again.strip() == "Everything is in the history already."
+    assert "no workspace called" in place.stack.manage(
+        "consolidate", "--workspace", "x", check=False
+    )
+
+
+def test_a_crash_between_the_entry_and_the_pointer_repeats_nothing(place, words):
+    """The worker is killed when the entry is on disk and the pointer has not moved: whoever
+    comes next recognises it, and the model is not asked again."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    with closing(place.database()) as database:
+        with locks.hold(place.root, Level.HISTORY):
+            place.owner.send(chat, "/compact")
+            wait_until(lambda: place.column(chat, "appending_through"), what="the act to begin")
+            # From here on nobody else writes to the database.
+            database.execute("begin immediate")
+        try:
+            wait_until(lambda: place.entries(chat), what="the entry")
+            worker = place.stack.pids()["memory"]
+            os.kill(worker, signal.SIGKILL)
+            wait_until(lambda: place.stack.pids().get("memory") not in {None, worker}, 40)
+        finally:
+            database.execute("rollback")
+    assert place.column(chat, "summarised_through") == 0
+    # As if the time of the dead worker's claim had passed.
+    place.change(chat, "consolidating_until = null")
+    with closing(redis.Redis(unix_socket_path=str(place.stack.data.redis_socket))) as valkey:
+        valkey.delete(*valkey.keys("jenny:consolidate:*"))
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: "There is nothing to summarise" in place.owner.thread(chat), 30)
+    assert place.column(chat, "summarised_through") == place.entries(chat)[0].messages[1]
+    assert len(place.entries(chat)) == len(place.summaries(words)) == 1
