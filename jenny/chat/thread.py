@@ -59,9 +59,11 @@ def block_view(block: "Block") -> BlockView:
     )
     if block.kind != "text" or not block.is_open:
         return view
-    renderer = renderer_of(block)
-    done, open_html = renderer.snapshot()
-    return replace(view, html=done, open_html=open_html, done_count=renderer.done_count)
+    # As many chunks count as finished as the worker has told of: it took the text in pieces,
+    # and may be behind one that takes it whole.
+    count = block.data.get("done", 0)
+    done, open_html = renderer_of(block).snapshot(count)
+    return replace(view, html=done, open_html=open_html, done_count=count)
 
 
 def renderer_of(block: "Block") -> StreamRenderer:

@@ -225,6 +225,7 @@ class Recorder:
         operations = self._renderer.feed(self._waiting)
         source, self._waiting = self._waiting, ""
         self._block.text += source
+        self._block.data["done"] = self._renderer.done_count
         for operation in operations:
             # The first of them carries the words themselves, for who must mend the row.
             event = {**events.text_op(f"b{self._block.pk}", operation), "source": source}
@@ -272,8 +273,7 @@ class Recorder:
         self.publisher.send(position, event, lambda: self._renumber(block))
 
     def _store(self, block: Block) -> None:
-        """Write the block's row. A closed block takes one position more, for the event
-        that says so."""
+        """Write the row; a closed block takes one more position, for the event that says so."""
         if not block.is_open:
             block.event_count += 1
         with transaction.atomic():

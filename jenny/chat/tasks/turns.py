@@ -176,6 +176,9 @@ def _take(turn: Turn, step: int) -> list[Message]:
     """
     with transaction.atomic():
         conversation = turn.conversation.locked()
+        if not turn.renew():
+            # The turn was taken away; what waits is for the one that follows.
+            raise Cancelled("lost")
         if (
             conversation.session_from != turn.conversation.session_from
             or Turn.objects.filter(pk=turn.pk, cancel_requested=True).exists()
