@@ -35,7 +35,8 @@ def test_from_the_printed_link_to_an_answer(
     expect(page).to_have_url(f"{stack.url}/chat/")
     expect(page.get_by_text("no language model is connected")).to_be_visible()
     page.get_by_role("textbox").first.fill("Hello there")
-    page.keyboard.press("Enter")
+    # The button, which sends without script, too: the page's script may still be loading.
+    page.get_by_role("button", name="Send").click()
     expect(page.locator(".prose").first).to_be_visible(timeout=30_000)
     with sqlite3.connect(stack.data.database) as database:
         (zone,) = database.execute("SELECT time_zone FROM accounts_account").fetchone()
