@@ -128,7 +128,7 @@ class ModelForm(forms.Form):
         help_text="Any server that speaks the Messages API, such as http://localhost:11434.",
         widget=forms.TextInput(attrs={"inputmode": "url", "spellcheck": "false"}),
     )
-    apiKey = forms.CharField(  # noqa: N815
+    apiKey = forms.CharField(  # noqa: N815 - as above
         label="API key",
         required=False,
         max_length=600,
@@ -144,7 +144,7 @@ class ModelForm(forms.Form):
             attrs={"list": "model-names", "autocomplete": "off", "spellcheck": "false"}
         ),
     )
-    maxTokens = forms.IntegerField(  # noqa: N815
+    maxTokens = forms.IntegerField(  # noqa: N815 - as above
         label="Longest reply",
         required=False,
         min_value=1,
@@ -161,7 +161,7 @@ class ModelForm(forms.Form):
         """A key that can be sent, or none."""
         return _checked(clean_key, self.cleaned_data["apiKey"])
 
-    def clean_baseUrl(self) -> str:  # noqa: N802
+    def clean_baseUrl(self) -> str:  # noqa: N802 - as above
         """An address without what the client adds itself, or none."""
         given = self.cleaned_data["baseUrl"]
         return _checked(clean_base_url, given) if given.strip() else ""
@@ -215,6 +215,7 @@ class ConnectionForm(ModelForm):
             said = environment.model or model_names.suggested()
             label = f"What this machine is set up for: {said} at {environment.origin}"
             choices.insert(0, (ENVIRONMENT, label))
+        # The stubs know a form's field as a Field, which has no choices.
         self.fields["connection"].choices = choices  # type: ignore[attr-defined]
         self.initial.setdefault("connection", choices[0][0])
         self.fields["model"].help_text = (

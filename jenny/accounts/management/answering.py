@@ -3,6 +3,7 @@
 Its exit code is 0 only when it did what it was asked (``07-contract``: commands).
 """
 
+import argparse
 import getpass
 import json
 import sys
@@ -48,6 +49,25 @@ class AnsweringCommand(BaseCommand):
             sys.exit(1)
         said = json.dumps({"ok": True, **told}) if options["as_json"] else told["sentence"]
         self.stdout.write(said)
+
+
+def before_and_after_the_verb(parser: CommandParser) -> CommandParser:
+    """Give a command that has verbs ``--workspace``, and return the parent of its verbs, with
+    which that and ``--json`` may stand behind the verb, too."""
+    parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
+    both = CommandParser(add_help=False)
+    # Left out behind the verb, they leave what stood before it as it is.
+    both.add_argument(
+        "--json",
+        action="store_true",
+        dest="as_json",
+        default=argparse.SUPPRESS,
+        help="answer as one JSON object",
+    )
+    both.add_argument(
+        "--workspace", default=argparse.SUPPRESS, metavar="SLUG", help="which workspace"
+    )
+    return both
 
 
 def _check_database() -> None:

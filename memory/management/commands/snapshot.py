@@ -1,6 +1,5 @@
 """``snapshot``: take snapshots, look into them, compare them, let old ones go."""
 
-import argparse
 import os
 import stat
 from collections.abc import Callable
@@ -10,7 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.management.answering import (
+    AnsweringCommand,
+    before_and_after_the_verb,
+    workspace_called,
+)
 from jenny.accounts.models import Workspace
 from jenny.workspace.errors import SnapshotUnknown, WorkspaceError, reason_of
 from jenny.workspace.names import shown
@@ -37,15 +40,7 @@ class Command(AnsweringCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """What to do; ``--json`` and ``--workspace`` stand before or after it."""
         super().add_arguments(parser)
-        parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
-        both = CommandParser(add_help=False)
-        both.add_argument(
-            "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS,
-            help="answer as one JSON object",
-        )  # fmt: skip
-        both.add_argument(
-            "--workspace", default=argparse.SUPPRESS, metavar="SLUG", help="which workspace"
-        )
+        both = before_and_after_the_verb(parser)
         verbs = parser.add_subparsers(dest="verb", required=True)
 
         verb = verbs.add_parser("create", parents=[both], help="take one now")

@@ -1,13 +1,16 @@
 """``versions``: what Dream changed in the memory files, and taking one of its changes back."""
 
-import argparse
 import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.management.answering import (
+    AnsweringCommand,
+    before_and_after_the_verb,
+    workspace_called,
+)
 from jenny.accounts.models import Workspace
 from jenny.accounts.zones import zone
 from jenny.workspace import config, diffs
@@ -32,15 +35,7 @@ class Command(AnsweringCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """What to do; ``--json`` and ``--workspace`` stand before or after it."""
         super().add_arguments(parser)
-        parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
-        both = CommandParser(add_help=False)
-        both.add_argument(
-            "--json", action="store_true", dest="as_json", default=argparse.SUPPRESS,
-            help="answer as one JSON object",
-        )  # fmt: skip
-        both.add_argument(
-            "--workspace", default=argparse.SUPPRESS, metavar="SLUG", help="which workspace"
-        )
+        both = before_and_after_the_verb(parser)
         verbs = parser.add_subparsers(dest="verb", required=True)
 
         verb = verbs.add_parser("list", parents=[both], help="list Dream's, newest first")
