@@ -90,8 +90,9 @@ def test_every_event_comes_once_and_in_order(owner, model_server, words):
             model_server.open(gates[1])
             model_server.open(gates[2])
             owner.answer(chat)
+            # The title comes last of all, some time after the turn is over.
             for stream in (live, late):
-                stream.wait_for(lambda event: event.get("state") == "idle")
+                stream.wait_for(lambda event: event["kind"] == "title")
             positions = [Position.parse(identifier) for identifier, _ in live.events]
             assert positions == sorted(set(positions))
             behind = [one for one in live.events if Position.parse(one[0]) > Position.parse(middle)]
