@@ -1,4 +1,4 @@
-"""What the pipeline knows about each workspace."""
+"""What the looks at a workspace for snapshots saw."""
 
 from datetime import datetime, timedelta
 from typing import Self

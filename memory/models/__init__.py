@@ -1,0 +1,5 @@
+"""What the pipeline knows about each workspace, in the database."""
+
+from memory.models.snapshot_state import SnapshotState
+
+__all__ = ["SnapshotState"]
