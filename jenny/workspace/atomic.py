@@ -21,6 +21,11 @@ def is_temp(name: str) -> bool:
     return name.startswith(f"{OWN_PREFIX}-") and name.endswith(TEMP_SUFFIX)
 
 
+def temp_name() -> str:
+    """A new name for a temporary file."""
+    return f"{OWN_PREFIX}-{secrets.token_hex(8)}{TEMP_SUFFIX}"
+
+
 def stage(
     folder: int, name: str, data: bytes, *, mode: int | None = None, synced: bool = True
 ) -> str:
@@ -29,7 +34,7 @@ def stage(
     It takes over the permissions of the file it will replace; a new file gets *mode*, or the
     system's usual one.
     """
-    temp = f"{OWN_PREFIX}-{secrets.token_hex(8)}{TEMP_SUFFIX}"
+    temp = temp_name()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temp, flags, 0o666 if mode is None else mode, dir_fd=folder)
     try:

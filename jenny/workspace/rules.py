@@ -54,6 +54,29 @@ def apply_rules(changes: Sequence[Change]) -> None:
     Raises:
         WriteRefused: a rule said no.
     """
-    for rule in [*_checking.values(), *_acting.values()]:
+    ask(changes)
+    act(changes)
+
+
+def ask(changes: Sequence[Change]) -> None:
+    """Ask the rules that only check.
+
+    Raises:
+        WriteRefused: a rule said no.
+    """
+    _apply(_checking, changes)
+
+
+def act(changes: Sequence[Change]) -> None:
+    """Let the rules that do something first do it; nobody has refused any part of the act.
+
+    Raises:
+        WriteRefused: what was to be done first cannot be.
+    """
+    _apply(_acting, changes)
+
+
+def _apply(rules: dict[str, WriteRule], changes: Sequence[Change]) -> None:
+    for rule in list(rules.values()):
         for change in changes:
             rule(change)
