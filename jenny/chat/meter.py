@@ -45,7 +45,9 @@ def meter(used: int, *, window: int, max_tokens: int) -> Meter:
 def meter_of(chat: "Conversation", config: Config) -> Meter:
     """The meter of a conversation, by its newest turn since it was started anew."""
     newest = (
-        chat.turns.filter(context_tokens__gt=0, messages__pk__gte=chat.context_from)
+        chat.turns.filter(
+            context_tokens__gt=0, messages__pk__gte=chat.context_from, messages__is_current=True
+        )
         .order_by("-pk")
         .values_list("context_tokens", flat=True)
         .first()

@@ -8,13 +8,17 @@ event's position in the conversation's stream (``jenny.chat.stream``).
 import uuid
 from typing import Self
 
-from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.chat.models.branches import Branch, Path
 from jenny.chat.models.consolidating import Consolidating
+from jenny.chat.models.messages import Block, Draft, Message
+from jenny.chat.models.summaries import Summary
+
+__all__ = ["Block", "Branch", "Conversation", "Draft", "Message", "Path", "Summary", "Turn"]
 
 
 class Conversation(Consolidating):
@@ -24,6 +28,7 @@ class Conversation(Consolidating):
         """What kind of run its turns are (``jenny.agent.runs``)."""
 
         PERSONAL = "personal"
+        TEMPORARY = "temporary"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
@@ -36,6 +41,10 @@ class Conversation(Consolidating):
     # The model sees messages from this id on; /new and the consolidator move it.
     context_from = models.BigIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
+    # The version of it that is shown; null: there is only one.
+    branch = models.ForeignKey(Branch, null=True, on_delete=models.SET_NULL, related_name="+")
+    # What is too big for the model and cannot be summarised away, in words; empty: nothing is.
+    crowded = models.TextField(blank=True)
 
     class Meta:
         indexes = [
@@ -58,7 +67,7 @@ class Conversation(Consolidating):
         :raises Conversation.DoesNotExist: it was deleted.
         """
         Conversation.objects.filter(pk=self.pk).update(event_number=F("event_number") + 1)
-        self.refresh_from_db(fields=["event_number"])
+        self.refresh_from_db(fields=["event_number", "branch"])
         return self.event_number
 
     def locked(self) -> Self:
@@ -72,7 +81,11 @@ class Conversation(Consolidating):
     def waiting(self) -> "models.QuerySet[Message]":
         """The user's messages that no turn has taken yet, oldest first."""
         return Message.objects.filter(
-            conversation=self, pk__gte=self.context_from, kind=Message.Kind.USER, turn=None
+            conversation=self,
+            pk__gte=self.context_from,
+            kind=Message.Kind.USER,
+            turn=None,
+            is_current=True,
         ).order_by("pk")
 
 
@@ -116,6 +129,10 @@ class Turn(models.Model):
     # Size of the last request, as the provider counted it.
     context_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True)
+    # From where on the model saw the conversation, and where its session began: what a version
+    # that branches off here begins with.
+    context_from = models.BigIntegerField(default=0)
+    session_from = models.BigIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
 
     class Meta:
@@ -146,8 +163,14 @@ class Turn(models.Model):
     @classmethod
     def claim(cls, turn_id: int, worker: str) -> Self | None:
         """Take a queued turn for *worker*. ``None``: somebody has it, or had it; do nothing."""
+        seen = Conversation.objects.filter(pk=OuterRef("conversation_id"))
         won = cls.objects.filter(pk=turn_id, state=cls.State.QUEUED).update(
-            state=cls.State.RUNNING, worker=worker, started_at=Now(), heartbeat_at=Now()
+            state=cls.State.RUNNING,
+            worker=worker,
+            started_at=Now(),
+            heartbeat_at=Now(),
+            context_from=Subquery(seen.values("context_from")),
+            session_from=Subquery(seen.values("session_from")),
         )
         if not won:
             return None
@@ -181,115 +204,3 @@ class Turn(models.Model):
                 heartbeat_at=Now()
             )
         )
-
-
-class Message(models.Model):
-    """One thing in a thread: what the user wrote, a command's reply, a divider, or the
-    answer of a turn (whose content lies in its blocks)."""
-
-    class Kind(models.TextChoices):
-        """What it is."""
-
-        USER = "user"
-        ANSWER = "answer"
-        COMMAND = "command"
-        REPLY = "reply"
-        DIVIDER = "divider"
-
-    id = models.BigAutoField(primary_key=True)
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="messages"
-    )
-    kind = models.CharField(max_length=8, choices=Kind)
-    text = models.TextField(blank=True)
-    # What the model alone sees after the text (clock, zone, channel); stored when the turn
-    # takes the message, so that later requests repeat the same bytes.
-    context = models.TextField(blank=True)
-    created_at = models.DateTimeField(db_default=Now())
-    # The turn that took the message, or whose answer it is; null: it waits.
-    turn = models.ForeignKey(
-        Turn, null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
-    )
-    # The step at which the turn took it (0: at its start).
-    step = models.PositiveIntegerField(default=0)
-    event_number = models.BigIntegerField(default=0)
-    # Given by the page so that a form sent twice is one message.
-    client_key = models.CharField(max_length=64, blank=True)
-
-    class Meta:
-        indexes = [models.Index(fields=["conversation", "id"], name="messages_of_conversation")]
-        constraints = [
-            models.UniqueConstraint(
-                fields=["conversation", "client_key"],
-                condition=~Q(client_key=""),
-                name="one_message_per_client_key",
-            )
-        ]
-
-    def __str__(self) -> str:
-        """Kind and number."""
-        return f"{self.kind} {self.pk}"
-
-
-class Block(models.Model):
-    """A piece of a turn's answer, in order of ``id``: text, thinking, a tool call or a note."""
-
-    class Kind(models.TextChoices):
-        """What it is."""
-
-        TEXT = "text"
-        THINKING = "thinking"
-        TOOL = "tool"
-        NOTE = "note"
-
-    id = models.BigAutoField(primary_key=True)
-    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="blocks")
-    # The answer it stands in: a turn that takes in messages on its way has several.
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
-    step = models.PositiveIntegerField(default=0)
-    kind = models.CharField(max_length=8, choices=Kind)
-    text = models.TextField(blank=True)
-    html = models.TextField(blank=True)
-    # Tool calls: id, name, arguments, result, ok, seconds. Thinking: signature.
-    data = models.JSONField(default=dict)
-    is_open = models.BooleanField(default=True)
-    # Position in the stream of the last event that this row holds.
-    event_number = models.BigIntegerField(default=0)
-    event_count = models.BigIntegerField(default=0)
-
-    class Meta:
-        indexes = [models.Index(fields=["message", "id"], name="blocks_of_message")]
-
-    def __str__(self) -> str:
-        """Kind and number."""
-        return f"{self.kind} {self.pk}"
-
-
-class Draft(models.Model):
-    """Text typed but not sent, kept on the server so that it survives a reload and a login."""
-
-    account = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
-    )
-    conversation = models.ForeignKey(
-        Conversation, null=True, on_delete=models.CASCADE, related_name="drafts"
-    )
-    text = models.TextField(blank=True)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["account", "conversation"], name="one_draft_a_conversation"
-            ),
-            # Null is like no other null, so the draft of a new conversation needs its own.
-            models.UniqueConstraint(
-                fields=["account"],
-                condition=Q(conversation=None),
-                name="one_draft_of_a_new_conversation",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        """Whose it is."""
-        return f"draft of {self.account_id}"

@@ -1,4 +1,4 @@
-"""How far a conversation is in the history, and who is taking it there (``02`` §3)."""
+"""How far a conversation is in the history, and who is taking it there."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +32,8 @@ class Consolidating(models.Model):
     tokens_gone = models.PositiveBigIntegerField(default=0)
     # When the sweep is to look at it; null: nothing waits.
     consolidate_after = models.DateTimeField(null=True)
+    # The reply that is to say what came of it; 0: nobody asked.
+    reply_id = models.BigIntegerField(default=0)
     consolidator = models.CharField(max_length=64, blank=True)
     consolidating_until = models.DateTimeField(null=True)
 

@@ -100,6 +100,7 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
             text=text,
             client_key=client_key,
             event_number=conversation.next_event_number(),
+            branch_id=conversation.branch_id,
         )
         changes: dict[str, object] = {"active_at": Now()}
         if not conversation.title:
@@ -160,6 +161,7 @@ def add(conversation: Conversation, kind: str, text: str, client_key: str = "") 
             text=text,
             client_key=client_key,
             event_number=number,
+            branch_id=conversation.branch_id,
         )
 
 

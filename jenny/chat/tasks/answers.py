@@ -15,5 +15,6 @@ def answer_of(turn: Turn) -> Message:
             conversation=turn.conversation,
             kind=Message.Kind.ANSWER,
             turn=turn,
+            branch_id=turn.conversation.branch_id,
             event_number=number,
         )

@@ -145,7 +145,7 @@ def _next(known: Conversation, trigger: Trigger) -> tuple[Conversation, Slice | 
 def _rows(chat: Conversation, first: int) -> QuerySet[Message]:
     """The messages in force from that id on: those that a turn took, and its answers."""
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
-    rows = Message.objects.filter(conversation=chat, pk__gte=first, kind__in=kinds)
+    rows = Message.objects.filter(conversation=chat, pk__gte=first, kind__in=kinds, is_current=True)
     retried = Q(kind=Message.Kind.ANSWER, turn__retried=True)
     return rows.exclude(turn=None).exclude(retried)
 

@@ -18,7 +18,12 @@ class Pressure:
             max_tokens=config.get("agents.defaults.maxTokens"),
         ).total
         # Only what the newest turn was told of counts: an older one may have seen what has left.
-        newest = chat.turns.order_by("-pk").values_list("context_tokens", flat=True).first()
+        newest = (
+            chat.turns.filter(messages__is_current=True)
+            .order_by("-pk")
+            .values_list("context_tokens", flat=True)
+            .first()
+        )
         self.used = max(0, (newest or 0) - chat.tokens_gone)
 
     def is_on(self, count: int) -> bool:

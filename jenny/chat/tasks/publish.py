@@ -179,7 +179,7 @@ def render_item(message: Message) -> str:
         .get(pk=message.pk)
     )
     zone = zone_of(fresh.conversation.workspace.owner.time_zone)
-    thread_rows = Message.objects.filter(conversation=fresh.conversation_id)
+    thread_rows = Message.objects.filter(conversation=fresh.conversation_id, is_current=True)
     before = thread_rows.filter(pk__lt=fresh.pk).order_by("-pk").only("created_at").first()
     day = fresh.created_at.astimezone(zone).date()
     same_day = before is not None and before.created_at.astimezone(zone).date() == day

@@ -133,7 +133,9 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     _stamp(taken, zone)
     system = build(conversation.kind, row.root, tool_names=toolbox.names, schemas=toolbox.schemas())
     past = (
-        Message.objects.filter(conversation=conversation, pk__gte=conversation.context_from)
+        Message.objects.filter(
+            conversation=conversation, pk__gte=conversation.context_from, is_current=True
+        )
         .select_related("turn")
         .prefetch_related("blocks")
         .order_by("pk")

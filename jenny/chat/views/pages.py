@@ -77,11 +77,13 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
     chat.refresh_from_db(fields=["event_number"])
     turn = chat.turns.filter(state__in=Turn.LIVE).first()
     before = request.GET.get("before", "")
-    rows = Message.objects.filter(conversation=chat)
+    rows = Message.objects.filter(conversation=chat, is_current=True)
     if before.isdecimal():
         rows = rows.filter(pk__lt=int(before[:18]))
     newest = list(
-        rows.select_related("turn").prefetch_related("blocks").order_by("-pk")[: WINDOW + 1]
+        rows.select_related("turn")
+        .prefetch_related("blocks", "summaries")
+        .order_by("-pk")[: WINDOW + 1]
     )
     shown = newest[WINDOW - 1 :: -1] if len(newest) > WINDOW else newest[::-1]
     zone = zone_of(chat.workspace.owner.time_zone)

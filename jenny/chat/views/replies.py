@@ -98,7 +98,7 @@ def _history(chat: Conversation, argument: str) -> str:
     if argument and not (argument.isascii() and argument.isdecimal()):
         return f"`/history` takes a number from 1 to {MOST_SHOWN}, as in `/history 20`."
     count = max(1, min(int(argument or SHOWN), MOST_SHOWN))
-    rows = chat.messages.filter(kind__in=(Message.Kind.USER, Message.Kind.ANSWER))
+    rows = chat.messages.filter(kind__in=(Message.Kind.USER, Message.Kind.ANSWER), is_current=True)
     newest = list(rows.prefetch_related("blocks").order_by("-pk")[:count])[::-1]
     if not newest:
         return "Nothing has been said here yet."

@@ -1,0 +1,127 @@
+"""What stands in a thread: messages, the blocks of answers, and drafts."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class Message(models.Model):
+    """One thing in a thread: what the user wrote, a command's reply, a divider, or the
+    answer of a turn (whose content lies in its blocks)."""
+
+    class Kind(models.TextChoices):
+        """What it is."""
+
+        USER = "user"
+        ANSWER = "answer"
+        COMMAND = "command"
+        REPLY = "reply"
+        DIVIDER = "divider"
+
+    id = models.BigAutoField(primary_key=True)
+    conversation = models.ForeignKey(
+        "chat.Conversation", on_delete=models.CASCADE, related_name="messages"
+    )
+    # Where it was said, once there is more than one version; null: there is only one.
+    branch = models.ForeignKey(
+        "chat.Branch", null=True, on_delete=models.CASCADE, related_name="messages"
+    )
+    # Whether it stands in the thread: an edit puts what came after in the place of others.
+    is_current = models.BooleanField(default=True)
+    # Of messages that stand in one another's place: which one this is, and how many there are.
+    version = models.PositiveIntegerField(default=1)
+    versions = models.PositiveIntegerField(default=1)
+    kind = models.CharField(max_length=8, choices=Kind)
+    text = models.TextField(blank=True)
+    # What the model alone sees after the text (clock, zone, channel); stored when the turn
+    # takes the message, so that later requests repeat the same bytes.
+    context = models.TextField(blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    # The turn that took the message, or whose answer it is; null: it waits.
+    turn = models.ForeignKey(
+        "chat.Turn", null=True, blank=True, on_delete=models.SET_NULL, related_name="messages"
+    )
+    # The step at which the turn took it (0: at its start).
+    step = models.PositiveIntegerField(default=0)
+    event_number = models.BigIntegerField(default=0)
+    # Given by the page so that a form sent twice is one message.
+    client_key = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["conversation", "id"], name="messages_of_conversation")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "client_key"],
+                condition=~Q(client_key=""),
+                name="one_message_per_client_key",
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Kind and number."""
+        return f"{self.kind} {self.pk}"
+
+
+class Block(models.Model):
+    """A piece of a turn's answer, in order of ``id``: text, thinking, a tool call or a note."""
+
+    class Kind(models.TextChoices):
+        """What it is."""
+
+        TEXT = "text"
+        THINKING = "thinking"
+        TOOL = "tool"
+        NOTE = "note"
+
+    id = models.BigAutoField(primary_key=True)
+    turn = models.ForeignKey("chat.Turn", on_delete=models.CASCADE, related_name="blocks")
+    # The answer it stands in: a turn that takes in messages on its way has several.
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
+    step = models.PositiveIntegerField(default=0)
+    kind = models.CharField(max_length=8, choices=Kind)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True)
+    # Tool calls: id, name, arguments, result, ok, seconds. Thinking: signature.
+    data = models.JSONField(default=dict)
+    is_open = models.BooleanField(default=True)
+    # Position in the stream of the last event that this row holds.
+    event_number = models.BigIntegerField(default=0)
+    event_count = models.BigIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["message", "id"], name="blocks_of_message")]
+
+    def __str__(self) -> str:
+        """Kind and number."""
+        return f"{self.kind} {self.pk}"
+
+
+class Draft(models.Model):
+    """Text typed but not sent, kept on the server so that it survives a reload and a login."""
+
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
+    )
+    conversation = models.ForeignKey(
+        "chat.Conversation", null=True, on_delete=models.CASCADE, related_name="drafts"
+    )
+    text = models.TextField(blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "conversation"], name="one_draft_a_conversation"
+            ),
+            # Null is like no other null, so the draft of a new conversation needs its own.
+            models.UniqueConstraint(
+                fields=["account"],
+                condition=Q(conversation=None),
+                name="one_draft_of_a_new_conversation",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Whose it is."""
+        return f"draft of {self.account_id}"
