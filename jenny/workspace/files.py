@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final, cast
 
-from jenny.workspace import acts, content, journal, listing, locks, names, paths
+from jenny.workspace import acts, content, journal, listing, locks, names, paths, rules
 from jenny.workspace.content import FileVersion, version_of
 from jenny.workspace.errors import FileMissing, PathRefused, WriteRefused
 from jenny.workspace.listing import Entry
 from jenny.workspace.paths import Place
-from jenny.workspace.rules import Actor, Change, WriteRule, apply_rules, register_rule
+from jenny.workspace.rules import Actor, Change, WriteRule, register_rule
 
 __all__ = [
     "ANY",
@@ -56,6 +56,10 @@ class Workspace:
         self.root = root
         self.actor = actor
         self._alias = alias
+
+    def as_actor(self, actor: Actor) -> "Workspace":
+        """The same workspace, as another actor sees it."""
+        return Workspace(self.root, actor, alias=self._alias)
 
     def resolve(self, path: str, *, must_exist: bool = False, writing: bool = False) -> Path:
         """The real, absolute path of *path*, which lies in the workspace.
@@ -126,10 +130,12 @@ class Workspace:
         files: Mapping[str, bytes | None],
         *,
         expect: Mapping[str, str | None] | None = None,
+        first: Sequence[Change] = (),
     ) -> dict[str, FileVersion | None]:
         """Write and remove several files as one act: all of them or none, also through a crash.
 
-        They land in the order given (put where something moves to before where it comes from).
+        They land in the order given (put where something moves to before where it comes from),
+        after the changes of others that belong to the act (*first*).
         *expect* may name files that are not written but must be as they were read.
 
         Raises:
@@ -140,12 +146,11 @@ class Workspace:
                 content.expect_version(self._current(self._locate(path)), version, path)
             every = [self._change(path, data) for path, data in files.items()]
             _refuse_overlap([names.folded(change.path) for change in every])
-            changes = [change for change in every if change.old != change.new]
-            apply_rules(changes)
-            acts.carry_out(
-                self.root,
-                [journal.Step(tuple(row.path.split("/")), row.old, row.new) for row in changes],
-            )
+            changes = [row for row in (*first, *every) if row.old != row.new]
+            rules.ask(changes)
+            extra = rules.companions(changes)
+            rules.act(changes)
+            acts.carry_out(self.root, [*map(journal.step, extra), *map(journal.step, changes)])
             return {row.path: _version_or_none(row) for row in every}
 
     def _change(self, path: str, new: bytes | None) -> Change:
@@ -177,8 +182,13 @@ class Workspace:
                 return old
             content.check_size(place, new)
             wanted = Change(place.relative, before, new, self.actor, self.root)
-            apply_rules([wanted])
-            content.put(place, new)
+            rules.ask([wanted])
+            extra = rules.companions([wanted])
+            rules.act([wanted])
+            if extra:
+                acts.carry_out(self.root, [*map(journal.step, extra), journal.step(wanted)])
+            else:
+                content.put(place, new)
             return _version_or_none(wanted)
 
     @contextlib.contextmanager

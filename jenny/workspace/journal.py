@@ -9,6 +9,7 @@ from typing import Any
 from jenny.workspace import atomic, paths
 from jenny.workspace.errors import PathRefused
 from jenny.workspace.locks import OWN_FOLDER
+from jenny.workspace.rules import Change
 
 FOLDER = (OWN_FOLDER, "journal")
 BROKEN = ".broken"
@@ -21,6 +22,11 @@ class Step:
     parts: tuple[str, ...]
     old: bytes | None
     new: bytes | None
+
+
+def step(change: Change) -> Step:
+    """A change as a step of an act."""
+    return Step(tuple(change.path.split("/")), change.old, change.new)
 
 
 @dataclass(frozen=True)

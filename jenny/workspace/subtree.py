@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from jenny.workspace import content, names, paths, rules
+from jenny.workspace import acts, content, journal, names, paths, rules
 from jenny.workspace.errors import FileMissing, FileTooLarge, PathRefused
 from jenny.workspace.files import Workspace
 from jenny.workspace.paths import Place
@@ -75,7 +75,7 @@ def put_to_rules(
         WriteRefused: a rule said no to one of them.
         FileTooLarge: a file that rules watch is too large for them.
     """
-    for act in (rules.ask, rules.act):
+    for act in (rules.ask, _act):
         for file, path in _files(old):
             was = [] if is_new else ["/".join((*old.parts, *path))]
             becomes = [] if new is None else ["/".join((*new.parts, *path))]
@@ -85,6 +85,14 @@ def put_to_rules(
                 [Change(name, data, None, *who) for name in was]
                 + [Change(name, None, data, *who) for name in becomes]
             )
+
+
+def _act(changes: Sequence[Change]) -> None:
+    """Let the rules act; what must be kept before a file leaves is on disk then."""
+    extra = rules.companions(changes)
+    rules.act(changes)
+    if extra:
+        acts.carry_out(extra[0].workspace, list(map(journal.step, extra)))
 
 
 def _files(place: Place) -> Iterator[tuple[Path, tuple[str, ...]]]:
