@@ -15,7 +15,8 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.stamped import StampedFiles
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import log, reading
+from memory.history import edited, log, reading
+from memory.history.edited import Gone
 from memory.history.entries import Entry
 
 MAX_ENTRIES = 50
@@ -37,30 +38,52 @@ _KEPT_FORMAT = "\u200c\u200d"
 
 def block(root: Path) -> Block | None:
     """The block of the workspace at *root*; ``None`` when nothing waits for Dream."""
-    return _BLOCKS.read(root)
+    gone = edited.messages(root)
+    return _derive(root, gone) if gone else _BLOCKS.read(root)
 
 
-def chosen(root: Path, read_to: int | None = None) -> tuple[tuple[Entry, ...], bool]:
-    """The entries that a prompt shows, oldest first, and whether older ones were left out.
+def shown(root: Path) -> frozenset[int]:
+    """The numbers of the entries that the block shows; none when it cannot be made."""
+    gone = edited.messages(root)
+    try:
+        try:
+            entries, _ = chosen(root, gone=gone)
+        except CursorBroken:
+            entries, _ = chosen(root, read_to=0, gone=gone)
+    except WorkspaceError:
+        return frozenset()
+    count = len(_fitting(entries))
+    return frozenset(entry.cursor for entry in entries[len(entries) - count :])
+
+
+def chosen(
+    root: Path, read_to: int | None = None, *, gone: Gone = frozenset()
+) -> tuple[tuple[Entry, ...], bool]:
+    """The entries that a prompt shows, oldest first, and whether older ones were left out. Those
+    about messages that are *gone* are none of them.
 
     Raises:
         CursorBroken, PathRefused.
     """
     found = reading.pending(root, most=_LOOKED_AT, read_to=read_to)
-    visible = [entry for entry in found.entries if entry.prompt_visible]
+    visible = [
+        entry
+        for entry in found.entries
+        if entry.prompt_visible and not edited.is_about(entry, gone)
+    ]
     return tuple(visible[-MAX_ENTRIES:]), not found.is_all or len(visible) > MAX_ENTRIES
 
 
-def _derive(root: Path) -> Block | None:
+def _derive(root: Path, gone: Gone = frozenset()) -> Block | None:
     real = paths.real_root(root)
     problem = ""
     try:
         try:
-            entries, more = chosen(real)
+            entries, more = chosen(real, gone=gone)
         except CursorBroken as error:
             # Chats go on. What Dream may have read already does no harm a second time.
             problem = error.sentence
-            entries, more = chosen(real, read_to=0)
+            entries, more = chosen(real, read_to=0, gone=gone)
     except WorkspaceError as error:
         text = f"{_HEADING}\n\nNot shown: {error.sentence}"
         return Block(_NAME, text, source=log.PATH, problem=error.sentence)
