@@ -1,0 +1,176 @@
+"""What the parts of a Dream run hand to each other.
+
+The batch is what the model is shown, attempts and verdicts are what it did with it, and a decision
+is what follows for Dream's place in the history. Entries are named by their cursors throughout.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from memory.history.entries import Entry
+
+type Status = Literal[
+    "nothing_pending",
+    "failed",
+    "wrote_nothing",
+    "partly_written",
+    "completed",
+    "nothing_new",
+    "held",
+    "gave_up",
+    "waiting",
+    "interrupted",
+]
+"""How a run ended. ``waiting``: for a person's approval; ``interrupted``: its holder died."""
+
+type VerdictKind = Literal["saved", "already_known", "not_kept", "unaccounted"]
+type RunKind = Literal["dream", "review"]
+type Trigger = Literal["manual", "scheduled", "command"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEntry:
+    """An entry as the model is shown it.
+
+    *pieces* put together again are the text that is shown: the entry's own, or its *digest* (what
+    a summariser made of a raw text). *tags* are the marks of the facts in it (``permanent`` …).
+    *tries*: from how many runs it has come back so far. *is_reoffered*: Dream's cursor is past it,
+    and it is shown again all the same.
+    """
+
+    entry: Entry
+    pieces: tuple[str, ...]
+    tags: frozenset[str] = frozenset()
+    digest: str | None = None
+    tries: int = 0
+    is_reoffered: bool = False
+
+    @property
+    def cursor(self) -> int:
+        """The entry's number."""
+        return self.entry.cursor
+
+    @property
+    def text(self) -> str:
+        """What the model is shown of it, whole."""
+        return "".join(self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """An entry that the model is not shown, and why (words for a sentence)."""
+
+    cursor: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one run works on, in the order shown.
+
+    *fenced_text* is the whole section in a fence that nothing in it can close, ready for the
+    prompt. *passed*: entries between the shown ones, or before them, that are left out for good.
+    *waiting*: how many entries wait behind the batch.
+    """
+
+    entries: tuple[BatchEntry, ...] = ()
+    fenced_text: str = ""
+    passed: tuple[PassedOver, ...] = ()
+    waiting: int = 0
+
+    @property
+    def cursors(self) -> frozenset[int]:
+        """The entries' numbers: what a write may name as its sources."""
+        return frozenset(row.cursor for row in self.entries)
+
+    @property
+    def newest(self) -> int:
+        """The highest cursor that the batch takes in, shown or passed over; 0: none."""
+        shown = (row.cursor for row in self.entries if not row.is_reoffered)
+        return max((*shown, *(row.cursor for row in self.passed)), default=0)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempted change of one file.
+
+    *rule* is the refusing rule's name (``WriteRefused.rule``), ``"edit"`` where the edit itself
+    did not fit the file, and empty when it landed. *sentence* is what the model was told. *added*
+    and *removed* are the lines, by what the file really became; of a refused attempt, what they
+    would have been. *grew* is by how many characters the file grew (negative: shrank), 0 when
+    nothing landed.
+    """
+
+    tool: str
+    path: str
+    sources: tuple[int, ...]
+    ok: bool
+    rule: str = ""
+    sentence: str = ""
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    grew: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EntryVerdict:
+    """What the model said became of an entry, and the reason where it must give one."""
+
+    cursor: int
+    kind: VerdictKind
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """All that the cursor rule looks at.
+
+    *cursor*: where Dream's cursor stands. *ending*: how the model's turn ended, as the loop says
+    (``done`` is the only natural end), and *why* in a sentence when it is another. *was_seen*:
+    whether the model saw the batch, that is, sent any answer to it. *is_outage*: the fault is the
+    provider's or the network's, and no entry's. *open_refusals*: attempts refused and not made good.
+    *near_mark*: the memory files that stood at 90 % of their budget or more when the run began.
+    *known_in_files*: entries of which every tagged fact is found in a file, exactly or nearly.
+    *staged*: changes that wait for a person's approval.
+    """
+
+    batch: Batch
+    cursor: int
+    ending: str = "done"
+    why: str = ""
+    was_seen: bool = True
+    is_outage: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    open_refusals: tuple[Attempt, ...] = ()
+    verdicts: tuple[EntryVerdict, ...] = ()
+    near_mark: tuple[str, ...] = ()
+    known_in_files: frozenset[int] = frozenset()
+    staged: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What follows from a run.
+
+    *advance_to*: Dream's new cursor; ``None``: it stays. *why*: the reason in a sentence, empty
+    where there is none to give. *tried*: entries of which this run used up a try. *reoffer*:
+    entries that go (or stay) on the list of those shown again. *done_with*: entries that leave
+    that list. *set_aside*: entries given up. *verdicts*: what became of each entry, as far as the
+    run's own writes bear it out.
+    """
+
+    status: Status
+    advance_to: int | None = None
+    why: str = ""
+    tried: frozenset[int] = frozenset()
+    reoffer: frozenset[int] = frozenset()
+    done_with: frozenset[int] = frozenset()
+    set_aside: frozenset[int] = frozenset()
+    verdicts: tuple[EntryVerdict, ...] = ()
+    is_held: bool = False
+    counts_as_stuck: bool = False
+    held_count: int = field(default=0)
