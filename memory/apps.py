@@ -7,7 +7,7 @@ from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
 from jenny.workspace.versions import check as versions_check
 from jenny.workspace.versions import observer
-from memory import check, protected
+from memory import check, protected, temporary
 from memory.history import check as history_check
 
 
@@ -20,6 +20,7 @@ class MemoryConfig(AppConfig):
     def ready(self) -> None:
         """From here on every write in every workspace is asked about."""
         register_rule(protected.guard)
+        register_rule(temporary.guard)
         register_rule(observer.observe, acts=True)
         register_check(check.check)
         register_check(versions_check.check)

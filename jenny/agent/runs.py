@@ -19,6 +19,7 @@ BLOCKS = (
     "always_skills",
     "skills",
     "pending",
+    "stored",
     "tools",
 )
 
@@ -35,12 +36,14 @@ FILE_TOOLS = (
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """One kind of run. *feeds_history*: whether what is said in it may reach the memory."""
+    """One kind of run. *feeds_history*: whether what is said in it may reach the memory; *actor*:
+    as whom its tools write."""
 
     name: str
     blocks: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
     feeds_history: bool = False
+    actor: str = "chat"
 
 
 def _table(*kinds: RunKind) -> dict[str, RunKind]:
@@ -57,6 +60,13 @@ RUN_KINDS = _table(
         blocks=frozenset(BLOCKS) - {"title"},
         tools=(*FILE_TOOLS, "python_exec"),
         feeds_history=True,
+    ),
+    # Leaves no memory, until it is kept; it reads as every chat does.
+    RunKind(
+        "temporary",
+        blocks=frozenset(BLOCKS) - {"title"},
+        tools=(*FILE_TOOLS, "python_exec"),
+        actor="temporary",
     ),
     RunKind("title", blocks=frozenset({"title"})),
 )

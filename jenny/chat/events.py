@@ -72,9 +72,10 @@ def title(text: str) -> Event:
     return {"kind": "title", "title": text}
 
 
-def meter(sentence: str, percent: int) -> Event:
-    """How full the context is."""
-    return {"kind": "meter", "text": sentence, "percent": percent}
+def meter(sentence: str, percent: int, note: str | None = None) -> Event:
+    """How full the context is. *note*: what is too big for it; ``None`` leaves what is there."""
+    told: Event = {"kind": "meter", "text": sentence, "percent": percent}
+    return told if note is None else {**told, "note": note}
 
 
 RESET: Event = {"kind": "reset"}

@@ -18,6 +18,7 @@ from jenny.agent.prompt import Block, Cost, SystemPrompt, assemble, costs, one_l
 from jenny.agent.runs import BLOCKS, RUN_KINDS, RunKind
 from jenny.agent.tokens import estimate
 from jenny.agent.tools import sandbox
+from jenny.chat import stored as stored_summaries
 from jenny.workspace import config
 from memory import context, skills
 from memory.history import prompt as history
@@ -39,6 +40,7 @@ class _Request:
     kind: RunKind
     tool_names: tuple[str, ...]
     schemas: Sequence[Mapping[str, Any]]
+    stored: tuple[str, ...] = ()
 
     @cached_property
     def skills(self) -> tuple[Block, Block]:
@@ -47,15 +49,20 @@ class _Request:
 
 
 def build(
-    kind: str, root: Path, *, tool_names: Sequence[str], schemas: Sequence[Mapping[str, Any]]
+    kind: str,
+    root: Path,
+    *,
+    tool_names: Sequence[str],
+    schemas: Sequence[Mapping[str, Any]],
+    stored: Sequence[str] = (),
 ) -> SystemPrompt:
-    """The system prompt of one run.
+    """The system prompt of one run. *stored* are the summaries of the conversation's beginning.
 
     *kind* is a row of ``RUN_KINDS``, *root* the workspace's folder; the tools are those that the
     run really has. What the person should know of the files is in ``.problems``.
     """
     row = RUN_KINDS[kind]
-    request = _Request(root, row, tuple(tool_names), schemas)
+    request = _Request(root, row, tuple(tool_names), schemas, tuple(stored))
     blocks = (_MAKERS[name](request) for name in BLOCKS if name in row.blocks)
     return assemble((block for block in blocks if block), breakpoints=[_BREAKPOINT])
 
@@ -219,5 +226,6 @@ _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
     "pending": lambda request: history.block(request.root),
+    "stored": lambda request: stored_summaries.block(request.stored),
     "tools": _tools,
 }

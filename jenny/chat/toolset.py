@@ -44,7 +44,7 @@ def toolbox_for(
         WorkspaceError: the workspace cannot be opened.
     """
     settings = config.load(root)
-    workspace = open_workspace(root, Actor("chat", account=account, run=run))
+    workspace = open_workspace(root, Actor(RUN_KINDS[kind].actor, account=account, run=run))
     wanted = settings.get("agents.defaults.timezone") or zone
     context = ToolContext(
         workspace,

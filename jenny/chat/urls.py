@@ -2,16 +2,17 @@
 
 from django.urls import path
 
-from jenny.chat.views import conversations, events, pages, sending
+from jenny.chat.views import conversations, entries, events, pages, sending
 
 app_name = "chat"
 
-# /chat/
+# /chat/, and /memory/history/: an entry leads back to what was said.
 urlpatterns = [
     path("chat/", pages.start, name="start"),
     path("chat/send", sending.begin, name="begin"),
     path("chat/draft", sending.first_draft, name="first_draft"),
     path("chat/<uuid:conversation_id>/", pages.conversation, name="conversation"),
+    path("chat/<uuid:conversation_id>/at/<int:message_id>", entries.at, name="at"),
     path("chat/<uuid:conversation_id>/thread", pages.thread, name="thread"),
     path("chat/<uuid:conversation_id>/events", events.events, name="events"),
     path("chat/<uuid:conversation_id>/send", sending.send, name="send"),
@@ -21,4 +22,5 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
     path("chat/<uuid:conversation_id>/delete", conversations.delete, name="delete"),
+    path("memory/history/<int:cursor>/", entries.entry, name="entry"),
 ]

@@ -33,7 +33,8 @@ def remove(root: Path, conversation: str, *, timeout: float = locks.TIMEOUT_SECO
         read_to = cursors.dream_cursor(real)
         tail.mend(real, file, log.ACTOR)
         lines = [line.data for line in tail.lines_back(file)][::-1]
-        staying, going = [], []
+        staying: list[bytes] = []
+        going: list[bytes] = []
         for line in lines:
             entry = parse(line)
             is_going = (

@@ -154,7 +154,11 @@ const apply = {
     const field = byId("rename");
     if (field && field !== document.activeElement) field.value = title;
   },
-  meter({ text: sentence, percent }) {
+  meter({ text: sentence, percent, note }) {
+    if (note !== undefined) {
+      byId("crowded").textContent = note;
+      byId("crowded").hidden = !note;
+    }
     byId("meter-text").textContent = sentence;
     byId("meter-fill").setAttribute("width", String(Math.min(100, percent ?? 0)));
     byId("meter").toggleAttribute("data-empty", !sentence);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -91,6 +92,10 @@ class Place:
         """Let the idle time of the conversation be over, and the sweep look."""
         past = "'2020-01-01 00:00:00'"
         self.change(chat, f"active_at = {past}, consolidate_after = {past}")
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Let the sweep look."""
         self.stack.manage("shell", "-v0", "-c", "from jenny.chat.tasks import sweep; sweep()")
 
 
@@ -137,12 +142,17 @@ def test_a_full_context_is_summarised_and_the_thread_stays_whole(place, words):
     leaves the page, which says what happened; the next request is smaller."""
     place.model.script(FACT.format(words), when=sums(words))
     chat = place.talk(words, 4, FULL)
-    wait_until(lambda: "Summarised" in place.owner.thread(chat), what="the divider")
+    wait_until(lambda: "messages summarised" in place.owner.thread(chat), what="the divider")
     (entry,) = place.entries(chat)
     assert (entry.kind, entry.content) == ("summary", FACT.format(words))
     assert place.column(chat, "summarised_through") >= entry.messages[1]
     page = text_of(place.owner.page(chat))
-    assert "Summarised for Jenny’s memory: 1 entry." in page
+    end = entry.messages[1]
+    thread = place.owner.thread(chat)
+    divider = thread.index("messages summarised")
+    assert thread.index(f'id="m{end}"') < divider < thread.index(f"answer 4 of {words}")
+    assert FACT.format(words).partition("] ")[2] in page
+    assert f'href="/memory/history/{entry.cursor}/"' in thread
     assert "of 14k tokens; the oldest turns will be summarised at 14k" in page
     for number in range(1, 5):
         assert f"{words} turn {number}" in page
@@ -178,7 +188,7 @@ def test_an_idle_conversation_is_summarised_once_and_the_next_chat_knows(place, 
     place.idle(chat)
     wait_until(lambda: place.entries(chat), what="the entry")
     wait_until(lambda: place.column(chat, "consolidate_after") is None, what="the rest")
-    place.stack.manage("shell", "-v0", "-c", "from jenny.chat.tasks import sweep; sweep()")
+    place.sweep()
     place.model.script("I know.", when=answers("new " + words))
     place.owner.answer(place.owner.begin("new " + words))
     (request,) = asked(place.model, "new " + words)
@@ -254,7 +264,14 @@ def test_compact_says_what_happened(place, words):
         ),
         what="the outcome",
     )
-    assert thread.count("Secrets were left out: GitHub token.") == 2
+    assert "2 messages summarised" in thread
+    assert "Secrets were left out: GitHub token." in thread
+    assert "A secret (GitHub token) was left out of memory." in thread
+    html = place.owner.thread(chat)
+    places = re.findall(r'href="(/chat/[^"]*/at/\d+)"', html)
+    led_to = [place.owner.get(one).headers["location"].partition("#")[2] for one in places]
+    assert all(secret in html.partition(f'id="{one}"')[2][:900] for one in led_to)
+    assert len(set(led_to)) == 2
     assert len(place.entries(chat)) == 1
     assert secret not in place.summaries(words)[0].body.decode()
     place.owner.send(chat, "/compact")
@@ -303,8 +320,9 @@ def test_a_summariser_that_fails_costs_nothing_that_was_said(place, words):
     assert secret not in (place.root / "memory/history.jsonl").read_text()
     thread = wait_until(
         lambda: "Kept word for word" in (found := text_of(place.owner.thread(chat))) and found,
-        what="the divider",
+        what="the reply",
     )
+    assert "2 messages kept word for word" in thread
     assert "Secrets were left out: GitHub token." in thread
     assert len(place.summaries(words)) == 2
 
@@ -369,3 +387,51 @@ def test_a_crash_between_the_entry_and_the_pointer_repeats_nothing(place, words)
     wait_until(lambda: "There is nothing to summarise" in place.owner.thread(chat), 30)
     assert place.column(chat, "summarised_through") == place.entries(chat)[0].messages[1]
     assert len(place.entries(chat)) == len(place.summaries(words)) == 1
+    assert "2 messages summarised" in text_of(place.owner.thread(chat))
+
+
+def test_a_reply_that_waited_for_a_killed_worker_ends(place, words):
+    """/compact's reply does not say "Summarising…" for ever: when its worker is killed, the next
+    sweep has it done by another."""
+    place.model.script(Gate("kill " + words), FACT.format(words), when=sums(words))
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: place.summaries(words), what="the request")
+    worker = place.stack.kill("memory")
+    wait_until(lambda: place.stack.pids().get("memory") not in {None, worker}, 40)
+    place.model.open("kill " + words)
+    assert "Summarising what was said here…" in text_of(place.owner.thread(chat))
+    # As if the time of the dead worker's claim had passed.
+    past = "'2020-01-01 00:00:00'"
+    place.change(chat, f"consolidating_until = null, consolidate_after = {past}")
+    with closing(redis.Redis(unix_socket_path=str(place.stack.data.redis_socket))) as valkey:
+        valkey.delete(*valkey.keys("jenny:consolidate:*"))
+    place.sweep()
+    wait_until(lambda: "goes on with its last" in text_of(place.owner.thread(chat)), 30)
+    assert "Summarising" not in text_of(place.owner.thread(chat))
+    assert len(place.entries(chat)) == 1
+    assert place.column(chat, "reply_id") == 0
+
+
+def test_an_entry_has_a_page(place, words):
+    """It says where it is from and whether Dream has read it, and leads back to what was said.
+    Another account's entries are not there."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    wait_until(lambda: place.column(chat, "summarised_through"), what="the pointer")
+    address = f"/memory/history/{entry.cursor}/"
+    page = place.owner.get(address).text
+    assert "Has not read it yet." in text_of(page)
+    assert f"keeps {words} bees" in text_of(page)
+    back = re.findall(r'href="(/chat/[^"]*/at/\d+)"', page)
+    assert len(back) == 2
+    assert place.owner.get(back[0]).headers["location"] == f"/chat/{chat}/#m{entry.messages[0]}"
+    cursor = place.root / "memory/.dream_cursor"
+    cursor.write_text(str(entry.cursor))
+    assert "Has read it." in text_of(place.owner.get(address).text)
+    cursor.unlink()
+    assert place.owner.get("/memory/history/999999/").status_code == 404
+    assert place.owner.get(f"/chat/{chat}/at/999999").status_code == 404

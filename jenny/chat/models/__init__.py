@@ -103,6 +103,9 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted"
 
     LIVE = (State.QUEUED, State.RUNNING)
+    # How many tokens had left the context since an earlier turn looked at it, when this one was
+    # claimed.
+    tokens_gone = 0
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
@@ -174,8 +177,12 @@ class Turn(models.Model):
         )
         if not won:
             return None
-        Conversation.objects.filter(turns=turn_id, tokens_gone__gt=0).update(tokens_gone=0)
-        return cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
+        turn = cls.objects.select_related("conversation__workspace__owner").get(pk=turn_id)
+        turn.tokens_gone = turn.conversation.tokens_gone
+        if turn.tokens_gone:
+            rows = Conversation.objects.filter(pk=turn.conversation_id)
+            rows.update(tokens_gone=F("tokens_gone") - turn.tokens_gone)
+        return turn
 
     def follow(self) -> Self | None:
         """Inside the transaction that ended this turn, holding its conversation: a queued turn

@@ -11,10 +11,12 @@ from django.db.models.functions import Now
 from jenny.workspace import config
 from jenny.workspace.errors import WorkspaceError
 
-# A holder that says nothing for so long is dead. Longer than one question to a model may take.
-LEASE = timedelta(seconds=300)
+# A holder that says nothing for so long is dead; it says something four times as often.
+LEASE = timedelta(seconds=60)
 # One that was begun and came to no end is begun again after this.
 AGAIN_AFTER = timedelta(minutes=10)
+# The same, while somebody waits for what comes of it.
+ASKED_AGAIN_AFTER = timedelta(seconds=60)
 
 
 class Consolidating(models.Model):
@@ -51,6 +53,11 @@ class Consolidating(models.Model):
         free = Q(consolidating_until=None) | Q(consolidating_until__lt=Now())
         rows = self._row().filter(free)
         return bool(rows.update(consolidator=holder, consolidating_until=Now() + LEASE))
+
+    def seize(self, holder: str) -> None:
+        """Let *holder* move the pointers, whoever does at the moment: that one moves nothing
+        more."""
+        self._row().update(consolidator=holder, consolidating_until=Now() + LEASE)
 
     def renew_claim(self, holder: str) -> bool:
         """Hold it for longer. ``False``: it was taken away, and nothing may be moved."""

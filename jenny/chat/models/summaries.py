@@ -2,6 +2,11 @@
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.functional import cached_property
+
+from jenny.chat.entries import EntryView, Fact, facts_of, views
+from jenny.workspace.errors import WorkspaceError
+from memory.history import lookup
 
 
 class Summary(models.Model):
@@ -31,3 +36,17 @@ class Summary(models.Model):
     def __str__(self) -> str:
         """Where it stands."""
         return f"summary of {self.first} to {self.message_id}"
+
+    @cached_property
+    def entries(self) -> tuple[EntryView, ...]:
+        """Its entries, as the history has them now."""
+        root = self.conversation.workspace.root
+        try:
+            return views(self.cursors, lookup.by_cursor(root, self.cursors))
+        except WorkspaceError:
+            return views(self.cursors, {})
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What a temporary chat keeps for itself, fact by fact."""
+        return facts_of(self.text)

@@ -1,15 +1,17 @@
 """Who may move a conversation's pointers: one holder, in the whole installation.
 
 The Redis lease turns others away without asking the database; the row's claim decides. Without
-Redis the row alone does.
+Redis the row alone does. A claim is renewed for as long as its holder's process lives.
 """
 
 import contextlib
+import logging
 import secrets
 import threading
 from collections.abc import Iterator
 
 import redis
+from django.db import DatabaseError, connections
 from redis.lock import Lock
 
 from jenny.agent.errors import Cancelled
@@ -17,6 +19,8 @@ from jenny.agent.watch import Watch
 from jenny.chat.models import Conversation
 from jenny.chat.models.consolidating import LEASE
 from jenny.chat.tasks.publish import redis_client
+
+log = logging.getLogger(__name__)
 
 
 class Claim:
@@ -41,7 +45,7 @@ def claimed(conversation: Conversation) -> Iterator[Claim | None]:
     """The claim, while the block runs; ``None``: somebody else has it."""
     holder = secrets.token_hex(8)
     lease: Lock | None = redis_client().lock(
-        lease_key(conversation), timeout=LEASE.total_seconds(), blocking=False
+        lease_key(conversation), timeout=LEASE.total_seconds(), blocking=False, thread_local=False
     )
     try:
         if lease is not None and not lease.acquire():
@@ -53,14 +57,54 @@ def claimed(conversation: Conversation) -> Iterator[Claim | None]:
         if not conversation.claim(holder):
             yield None
             return
+        claim = Claim(conversation, holder, lease)
         try:
-            yield Claim(conversation, holder, lease)
+            with _kept_up(claim):
+                yield claim
         finally:
             conversation.release(holder)
     finally:
         if lease is not None:
             with contextlib.suppress(redis.RedisError):
                 lease.release()
+
+
+@contextlib.contextmanager
+def seized(conversation: Conversation) -> Iterator[Claim]:
+    """The claim, at once, for what takes a moment and waits for no model. Whoever had it moves
+    nothing more."""
+    holder = secrets.token_hex(8)
+    conversation.seize(holder)
+    try:
+        yield Claim(conversation, holder, None)
+    finally:
+        conversation.release(holder)
+
+
+@contextlib.contextmanager
+def _kept_up(claim: Claim) -> Iterator[None]:
+    """Renew the claim now and then while the block runs, in a thread of its own."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=_renew, args=(claim, is_over), name="claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join(timeout=LEASE.total_seconds())
+
+
+def _renew(claim: Claim, is_over: threading.Event) -> None:
+    """The thread's work; when the claim is lost, its holder finds out by itself."""
+    while not is_over.wait(LEASE.total_seconds() / 4):
+        try:
+            claim.renew()
+        except Cancelled:
+            return
+        except DatabaseError as error:
+            log.warning("claim.not_renewed", extra={"cause": type(error).__name__})
+        finally:
+            connections.close_all()
 
 
 def lease_key(conversation: Conversation) -> str:

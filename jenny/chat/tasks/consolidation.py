@@ -1,14 +1,10 @@
-"""Takes conversations into the history, by the order that loses nothing: the entries are on disk
-before the pointers move (``02`` §3).
-
-While a model is asked, neither a transaction nor a connection is held, and chat goes on: what
-comes in meanwhile lies behind the slice.
+"""When a conversation is summarised, and how much of it: the triggers, the rounds, and the reply
+to who asked for it.
 """
 
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
@@ -17,52 +13,49 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from jenny.accounts.access import model_for
-from jenny.agent.errors import AgentError, Cancelled
-from jenny.agent.prompt import SystemPrompt
-from jenny.agent.provider import Provider
+from jenny.agent.errors import Cancelled
 from jenny.chat import slices
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.models.consolidating import AGAIN_AFTER, idle_minutes
+from jenny.chat.models.consolidating import AGAIN_AFTER, ASKED_AGAIN_AFTER, idle_minutes
 from jenny.chat.outcomes import Outcome
-from jenny.chat.prompt import zone_of
 from jenny.chat.slices import Pointers, Slice
-from jenny.chat.tasks.claims import WATCHES, Claim, claimed
-from jenny.chat.tasks.lending import give_back
-from jenny.chat.tasks.pointers import move, session_of, settle
+from jenny.chat.tasks.claims import Claim, claimed
+from jenny.chat.tasks.crowding import crowding, tell_crowding
+from jenny.chat.tasks.pointers import settle
 from jenny.chat.tasks.pressure import Pressure
 from jenny.chat.tasks.publish import Publisher, hand_over
-from jenny.workspace import config as workspace_config
+from jenny.chat.tasks.summarising import carry_out
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.redact import redact
-from memory.history import consolidator, log, recorded, transcript
-from memory.history.consolidator import LIMITS, Reply
 
 logger = logging.getLogger(__name__)
 
-type Trigger = Literal["idle", "pressure", "asked"]
+# "overrun": the model refused the request for its length; nobody waits for a summary then.
+type Trigger = Literal["idle", "pressure", "asked", "overrun"]
 
 # Slices of one act. A slice that gains nothing ends it sooner.
 ROUNDS = 5
 # Conversations that one sweep hands over; the others are there for the next one.
 SWEPT = 200
-# Characters for each token of the model's window that a piece of the conversation may take,
-# beside the instructions, what is recorded already, and the answer.
-_CHARS_A_TOKEN = 2
-_LEAST_CHARS = 2_000
+# How a turn ends whose request was too long for its model.
+OVERRUN = frozenset({"context_overflow", "too_large"})
+# Triggers for which one slice is all that was asked for; what comes in meanwhile is another.
+_AT_ONE_GO = frozenset({"asked", "overrun"})
 
 
 @shared_task(name="chat.sweep")
 def sweep() -> None:
-    """Hand over the conversations that were idle for long enough, or that ``/new`` ended."""
+    """Hand over the conversations that were idle for long enough, that ``/new`` ended, or whose
+    summary somebody waits for."""
     live = Turn.objects.filter(conversation=OuterRef("pk"), state__in=Turn.LIVE)
     due = Conversation.objects.filter(
         ~Exists(live), consolidate_after__lte=Now(), workspace__deleted_at=None
     )
-    for pk in list(due.order_by("consolidate_after").values_list("pk", flat=True)[:SWEPT]):
+    rows = due.order_by("consolidate_after").values_list("pk", "reply_id")
+    for pk, reply in list(rows[:SWEPT]):
+        again = ASKED_AGAIN_AFTER if reply else AGAIN_AFTER
         # Only the one that moves the stamp sends it, so two sweeps do not send it twice.
-        if due.filter(pk=pk).update(consolidate_after=Now() + AGAIN_AFTER):
-            hand_over(consolidate, str(pk), "idle")
+        if due.filter(pk=pk).update(consolidate_after=Now() + again):
+            hand_over(consolidate, str(pk), "asked" if reply else "idle", reply)
 
 
 @shared_task(name="chat.consolidate")
@@ -73,22 +66,30 @@ def consolidate(conversation_id: str, trigger: Trigger, reply_id: int = 0) -> No
     if chat is None:
         return
     outcome = run(chat, trigger)
-    if reply_id:
+    # While another is at it, or seems to be, the sweep asks again for whoever asked first.
+    is_to_wait = outcome.ending == "claimed" and chat.reply_id == reply_id
+    if reply_id and not is_to_wait:
         _tell(chat, reply_id, outcome.sentence)
 
 
 def after_turn(turn: Turn) -> None:
     """A turn is over: have the oldest part summarised when the context is full."""
     chat = turn.conversation
-    chat.refresh_from_db(fields=["context_from", "tokens_gone"])
+    chat.refresh_from_db(fields=["context_from", "tokens_gone", "branch"])
     with contextlib.suppress(WorkspaceError):
-        if Pressure(chat).is_on(_rows(chat, chat.context_from).count()):
+        if turn.reason in OVERRUN:
+            hand_over(consolidate, str(chat.pk), "overrun")
+        elif Pressure(chat).is_on(rows_of(chat, chat.context_from).count()):
             hand_over(consolidate, str(chat.pk), "pressure")
+        else:
+            tell_crowding(chat, "")
 
 
 def ask_for(chat: Conversation, reply: Message) -> None:
     """Have the conversation summarised now; *reply* will say what came of it."""
-    Conversation.objects.filter(pk=chat.pk).update(consolidate_after=Now() + AGAIN_AFTER)
+    rows = Conversation.objects.filter(pk=chat.pk)
+    rows.update(consolidate_after=Now() + ASKED_AGAIN_AFTER)
+    rows.filter(reply_id=0).update(reply_id=reply.pk)
     if not hand_over(consolidate, str(chat.pk), "asked", reply.pk):
         sentence = "No worker can be reached. What was said here is summarised later."
         _tell(chat, reply.pk, sentence)
@@ -111,7 +112,9 @@ def run(chat: Conversation, trigger: Trigger) -> Outcome:
 
 
 def _in_rounds(claim: Claim, trigger: Trigger) -> Outcome:
+    """Slice after slice, as long as each one gains something."""
     total = Outcome()
+    piece: Slice | None = None
     settle(claim)
     for number in range(ROUNDS):
         found = _next(claim.conversation, trigger)
@@ -120,8 +123,11 @@ def _in_rounds(claim: Claim, trigger: Trigger) -> Outcome:
         chat, piece = found
         if piece is None:
             break
-        done = _carried_out(claim, chat, piece)
-        total = total.plus(done)
+        total = total.plus(carry_out(claim, chat, piece, at_once=trigger == "overrun"))
+        if trigger in _AT_ONE_GO and not piece.is_past:
+            return total
+    if trigger == "pressure":
+        tell_crowding(claim.conversation, crowding(claim.conversation) if piece is None else "")
     return total
 
 
@@ -132,17 +138,17 @@ def _next(known: Conversation, trigger: Trigger) -> tuple[Conversation, Slice | 
         if chat.turns.filter(state__in=Turn.LIVE).exists() or chat.waiting().exists():
             return None
         at = Pointers(chat.summarised_through, chat.context_from, chat.session_from)
-        query = _rows(chat, min(at.summarised_through + 1, at.context_from))
+        query = rows_of(chat, min(at.summarised_through + 1, at.context_from))
         rows = list(query.select_related("turn").prefetch_related("blocks").order_by("pk"))
         piece = slices.past(rows, at)
         if piece is None:
             piece = _CHOICES[trigger](chat, rows, at)
-        if piece is None and trigger != "pressure":
+        if piece is None and trigger not in {"pressure", "overrun"}:
             _note_rest(chat, trigger)
     return chat, piece
 
 
-def _rows(chat: Conversation, first: int) -> QuerySet[Message]:
+def rows_of(chat: Conversation, first: int) -> QuerySet[Message]:
     """The messages in force from that id on: those that a turn took, and its answers."""
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
     rows = Message.objects.filter(conversation=chat, pk__gte=first, kind__in=kinds, is_current=True)
@@ -173,10 +179,18 @@ def _pressed(chat: Conversation, rows: list[Message], at: Pointers) -> Slice | N
     return slices.oldest(rows, at, tokens=pressure.surplus, keep=pressure.keep(count))
 
 
+def _overrun(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
+    """Half of what the model was sent of the conversation."""
+    context = [row for row in rows if row.pk >= at.context_from]
+    tokens = sum(weight.tokens for weight in slices.weighed(context))
+    return slices.oldest(rows, at, tokens=max(1, tokens // 2))
+
+
 _CHOICES: dict[Trigger, Callable[[Conversation, list[Message], Pointers], Slice | None]] = {
     "idle": _idle,
     "asked": _asked,
     "pressure": _pressed,
+    "overrun": _overrun,
 }
 
 
@@ -190,61 +204,6 @@ def _note_rest(chat: Conversation, trigger: Trigger) -> None:
         rows.update(consolidate_after=chat.active_at + timedelta(minutes=minutes))
 
 
-def _carried_out(claim: Claim, chat: Conversation, piece: Slice) -> Outcome:
-    """Summarise a slice, add it to the history, and only then move the pointers."""
-    root = chat.workspace.root
-    said = [message for row in piece.rows if (message := slices.spoken(row))]
-    outcome = Outcome("done")
-    if said:
-        # The summariser is not shown them either, so that its summary has none to take out.
-        secrets = redact(transcript.raw(said)).hits
-        config = workspace_config.load(root)
-        window = config.get("agents.defaults.contextWindowTokens")
-        zone = chat.workspace.owner.time_zone
-        made = consolidator.consolidate(
-            said,
-            _ask(claim, chat),
-            conversation=str(chat.pk),
-            recorded=recorded.block(root),
-            zone=zone_of(log.zone_of(root, zone)),
-            chunk_chars=max(_LEAST_CHARS, min(consolidator.CHUNK_CHARS, window * _CHARS_A_TOKEN)),
-            prompt_visible=not piece.is_past,
-        )
-        if made.entries:
-            # /new may have come meanwhile: then the next chat starts without it, too.
-            is_past = session_of(claim, made.messages) > made.messages[1]
-            entries = [replace(one, prompt_visible=not is_past) for one in made.entries]
-            added = log.append(root, entries, zone=zone, one_group=True)
-            outcome = Outcome(
-                "done",
-                summaries=sum(entry.kind == "summary" for entry in added.entries),
-                raw=sum(entry.kind == "raw" for entry in added.entries),
-                secrets=secrets or added.secrets,
-            )
-    move(claim, chat, piece, outcome.divider)
-    facts = {"summaries": outcome.summaries, "raw": outcome.raw, "messages": len(said)}
-    logger.info("consolidation.done", extra={"conversation": str(chat.pk), **facts})
-    return outcome
-
-
-def _ask(claim: Claim, chat: Conversation) -> consolidator.Ask:
-    """Asks the conversation's own model, with a time limit for each question."""
-
-    def ask(system: SystemPrompt, text: str) -> Reply:
-        claim.renew()
-        try:
-            endpoint, preset = model_for(chat.workspace, chat.preset)
-        except WorkspaceError as error:
-            raise AgentError("workspace", error.sentence) from error
-        give_back()
-        with WATCHES.one(LIMITS.seconds) as watch:
-            # Thinking would use up the tokens that the summary may take.
-            provider = Provider(endpoint, replace(preset, thinking="off"))
-            return consolidator.asking(provider, watch)(system, text)
-
-    return ask
-
-
 def _chat(conversation_id: str) -> Conversation | None:
     rows = Conversation.objects.select_related("workspace__owner")
     return rows.filter(pk=conversation_id, workspace__deleted_at=None).first()
@@ -252,6 +211,7 @@ def _chat(conversation_id: str) -> Conversation | None:
 
 def _tell(chat: Conversation, reply_id: int, sentence: str) -> None:
     """Let the reply say it."""
+    Conversation.objects.filter(pk=chat.pk, reply_id=reply_id).update(reply_id=0)
     Message.objects.filter(pk=reply_id, conversation=chat).update(text=sentence)
     for message in Message.objects.filter(pk=reply_id, conversation=chat):
         Publisher(chat).message(message)

@@ -1,11 +1,14 @@
 """Moves a conversation's pointers, after what they pass over is in the history."""
 
+from dataclasses import asdict
+
 from django.db import transaction
 from django.db.models import F, Q
 
 from jenny.agent.errors import Cancelled
 from jenny.chat.meter import meter_of
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Conversation, Message, Summary, Turn
+from jenny.chat.outcomes import Kept
 from jenny.chat.slices import Slice
 from jenny.chat.tasks.claims import Claim
 from jenny.chat.tasks.publish import Publisher
@@ -20,11 +23,30 @@ def settle(claim: Claim) -> None:
     if chat.appending_through <= chat.summarised_through:
         return
     anchor = (chat.appending_from, chat.appending_through)
-    if not reading.about(chat.workspace.root, str(chat.pk), anchor):
+    found = reading.about(chat.workspace.root, str(chat.pk), anchor)
+    if not found:
         return
     with transaction.atomic():
-        _held(claim)
-        Conversation.objects.filter(pk=chat.pk).update(summarised_through=F("appending_through"))
+        chat = _held(claim)
+        if (chat.appending_from, chat.appending_through) != anchor:
+            return
+        kinds = ("user", "answer")
+        about = chat.messages.filter(
+            pk__gte=anchor[0], pk__lte=anchor[1], kind__in=kinds, is_current=True
+        )
+        last = about.order_by("-pk").first()
+        if last is None:
+            return
+        Conversation.objects.filter(pk=chat.pk).update(summarised_through=anchor[1])
+        Summary.objects.create(
+            conversation=chat,
+            first=anchor[0],
+            message=last,
+            count=about.count(),
+            cursors=[entry.cursor for entry in found],
+            is_raw=any(entry.kind == "raw" for entry in found),
+        )
+    Publisher(chat).message(last)
 
 
 def session_of(claim: Claim, messages: tuple[int, int]) -> int:
@@ -40,39 +62,75 @@ def session_of(claim: Claim, messages: tuple[int, int]) -> int:
     return chat.session_from
 
 
-def move(claim: Claim, seen: Conversation, piece: Slice, divider: str) -> None:
-    """Move the pointers past a slice that is in the history. What the model sees is left alone
-    when ``/new`` or a retry changed it meanwhile.
+def move(claim: Claim, seen: Conversation, piece: Slice, kept: Kept) -> None:
+    """Move the pointers past a slice of which all that is *kept* is on record. What the model
+    sees is left alone when ``/new``, a retry or an edit changed it meanwhile.
 
-    *seen*: the conversation when the slice was chosen; *divider*: words for the thread.
+    *seen*: the conversation when the slice was chosen.
     :raises Cancelled: the claim was taken away.
     """
-    row = None
     with transaction.atomic():
         chat = _held(claim)
-        changes: dict[str, object] = {"summarised_through": piece.through}
-        if chat.context_from == seen.context_from and not _is_needed(chat, piece.context_from):
-            changes["context_from"] = piece.context_from
-            changes["tokens_gone"] = F("tokens_gone") + piece.tokens_gone
-            # The model would be told of nothing.
-            left = Q(messages__kind=Message.Kind.USER, messages__pk__lt=piece.context_from)
-            turns = chat.turns.filter(left, can_retry=True).values_list("pk", flat=True)
-            Turn.objects.filter(pk__in=list(turns)).update(can_retry=False)
-        Conversation.objects.filter(pk=chat.pk).update(**changes)
-        if divider:
-            # Not as something that happened in the conversation: its place in lists stays.
-            row = Message.objects.create(
-                conversation=chat,
-                kind=Message.Kind.DIVIDER,
-                text=divider,
-                event_number=chat.next_event_number(),
-            )
+        if chat.branch_id == seen.branch_id:
+            _move(chat, seen, piece)
+        else:
+            _move_unseen(chat, seen, piece)
+        last = _noted(chat, piece, kept)
     publisher = Publisher(chat)
-    if row is not None:
-        publisher.message(row)
+    if last is not None and last.is_current:
+        publisher.message(last)
     chat.refresh_from_db()
     gauge = meter_of(chat, config.load(chat.workspace.root))
     publisher.meter(gauge.sentence, gauge.percent)
+
+
+def _move(chat: Conversation, seen: Conversation, piece: Slice) -> None:
+    """Inside the transaction: the pointers of the version that is shown."""
+    changes: dict[str, object] = {"summarised_through": piece.through}
+    if chat.context_from == seen.context_from and not _is_needed(chat, piece.context_from):
+        changes["context_from"] = piece.context_from
+        changes["tokens_gone"] = F("tokens_gone") + piece.tokens_gone
+        # The model would be told of nothing.
+        left = Q(messages__kind=Message.Kind.USER, messages__pk__lt=piece.context_from)
+        turns = chat.turns.filter(left, can_retry=True).values_list("pk", flat=True)
+        Turn.objects.filter(pk__in=list(turns)).update(can_retry=False)
+    Conversation.objects.filter(pk=chat.pk).update(**changes)
+
+
+def _move_unseen(chat: Conversation, seen: Conversation, piece: Slice) -> None:
+    """Inside the transaction: another version is shown by now. The one that was summarised keeps
+    its own pointers for later; this one passes over what both of them share."""
+    versions = chat.branches.filter(
+        Q(pk=seen.branch_id) if seen.branch_id else Q(parent=None),
+        summarised_through__lt=piece.through,
+    )
+    versions.update(summarised_through=piece.through)
+    shared = chat.messages.filter(pk=piece.rows[-1].pk if piece.rows else 0, is_current=True)
+    if shared.exists():
+        Conversation.objects.filter(pk=chat.pk, summarised_through__lt=piece.through).update(
+            summarised_through=piece.through
+        )
+
+
+def _noted(chat: Conversation, piece: Slice, kept: Kept) -> Message | None:
+    """Note what was kept behind the last message that it is about; that message."""
+    if kept.cursors:
+        # What a chat kept for itself while it was temporary is in the history now.
+        chat.summaries.exclude(text="").delete()
+    last = piece.rows[-1] if piece.rows else None
+    if last is None or not kept.is_something:
+        return None
+    Summary.objects.create(
+        conversation=chat,
+        first=piece.rows[0].pk,
+        message=last,
+        count=kept.count,
+        cursors=list(kept.cursors),
+        text=kept.text,
+        is_raw=bool(kept.raw),
+        secrets=[asdict(one) for one in kept.secrets],
+    )
+    return Message.objects.get(pk=last.pk)
 
 
 def _is_needed(chat: Conversation, context_from: int) -> bool:

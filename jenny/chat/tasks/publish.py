@@ -137,9 +137,9 @@ class Publisher:
         """The title was changed."""
         self._row(self.conversation, events.title(self.conversation.title))
 
-    def meter(self, sentence: str, percent: int) -> None:
-        """The context's fill changed."""
-        self._row(self.conversation, events.meter(sentence, percent))
+    def meter(self, sentence: str, percent: int, note: str | None = None) -> None:
+        """The context's fill changed. *note*: what is too big; ``None`` leaves what is there."""
+        self._row(self.conversation, events.meter(sentence, percent, note))
 
     def conversation_gone(self) -> None:
         """The conversation was deleted: nothing of it stays in the stream, and whoever reads it

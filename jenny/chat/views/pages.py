@@ -82,7 +82,7 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
         rows = rows.filter(pk__lt=int(before[:18]))
     newest = list(
         rows.select_related("turn")
-        .prefetch_related("blocks", "summaries")
+        .prefetch_related("blocks", "summaries__conversation__workspace")
         .order_by("-pk")[: WINDOW + 1]
     )
     shown = newest[WINDOW - 1 :: -1] if len(newest) > WINDOW else newest[::-1]

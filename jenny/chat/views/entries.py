@@ -1,0 +1,113 @@
+"""An entry of the history, and the way from it back to what was said."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from jenny.accounts import access as accounts
+from jenny.accounts.models import Workspace
+from jenny.chat import access, entries
+from jenny.chat.models import Conversation, Message
+from jenny.chat.views.pages import WINDOW, groups_of
+from jenny.workspace.errors import WorkspaceError
+from memory.errors import CursorBroken
+from memory.history import cursors, edited, log, lookup
+from memory.history.entries import MAX_CURSOR, Entry
+
+# Messages that are listed, characters of each, and how many follow the one that is led to.
+LISTED = 40
+_EXCERPT = 160
+_FOLLOWING = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message that an entry is about."""
+
+    message: Message
+    excerpt: str
+
+
+@require_safe
+def entry(request: HttpRequest, cursor: int) -> HttpResponse:
+    """An entry of the account's own workspace, with what it is about and whether Dream read it."""
+    workspace = accounts.workspace(request)
+    number = min(cursor, MAX_CURSOR)
+    found = lookup.by_cursor(workspace.root, [number]).get(number)
+    if found is None:
+        raise Http404
+    account = accounts.account(request)
+    chat = _chat_of(found, workspace)
+    context = {
+        "entry": entries.view(found),
+        "visible": found.prompt_visible,
+        "state": _state(workspace.root, found),
+        "zone_name": log.zone_of(workspace.root, account.time_zone),
+        "source": chat,
+        "is_gone": chat is None and bool(found.conversation),
+        "groups": groups_of(account, workspace),
+        **_said(chat, found),
+    }
+    return render(request, "chat/entry.html", context)
+
+
+@require_safe
+def at(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResponse:
+    """The part of a conversation's page in which a message stands."""
+    chat = access.conversation(request, conversation_id)
+    rows = Message.objects.filter(conversation=chat, is_current=True)
+    if not rows.filter(pk=message_id).exists():
+        raise Http404
+    page = reverse("chat:conversation", args=[chat.pk])
+    later = list(
+        rows.filter(pk__gt=message_id).order_by("pk").values_list("pk", flat=True)[:WINDOW]
+    )
+    if len(later) == WINDOW:
+        page += f"?before={later[_FOLLOWING]}"
+    return HttpResponseRedirect(f"{page}#m{message_id}")
+
+
+def _chat_of(found: Entry, workspace: Workspace) -> Conversation | None:
+    """The conversation that it is about, while it is there."""
+    try:
+        rows = Conversation.objects.filter(pk=found.conversation, workspace=workspace)
+        return rows.first() if found.conversation else None
+    except (ValidationError, ValueError):
+        # Somebody wrote the line by hand.
+        return None
+
+
+def _state(root: Path, found: Entry) -> str:
+    """Where it stands on its way into memory."""
+    try:
+        if found.cursor <= cursors.dream_cursor(root):
+            return "read"
+    except (CursorBroken, WorkspaceError):
+        return "unknown"
+    return "passed" if edited.cursors(root, [found]) else "waits"
+
+
+def _said(chat: Conversation | None, found: Entry) -> dict[str, Any]:
+    """The messages that it is about, as far as they stand in the thread."""
+    if chat is None or found.messages is None:
+        return {"said": [], "more": 0}
+    kinds = (Message.Kind.USER, Message.Kind.ANSWER)
+    rows = chat.messages.filter(
+        pk__gte=found.messages[0], pk__lte=found.messages[1], kind__in=kinds, is_current=True
+    )
+    first = rows.prefetch_related("blocks").order_by("pk")[:LISTED]
+    said = [Said(row, _excerpt(row)) for row in first]
+    return {"said": said, "more": rows.count() - len(said)}
+
+
+def _excerpt(row: Message) -> str:
+    text = row.text or " ".join(block.text for block in row.blocks.all() if block.kind == "text")
+    line = " ".join(text[: _EXCERPT * 4].split())
+    return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"
