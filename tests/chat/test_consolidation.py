@@ -88,6 +88,12 @@ class Place:
             statement = f"update chat_conversation set {assignment} where id = ?"  # noqa: S608
             assert database.execute(statement, [chat.replace("-", "")]).rowcount == 1
 
+    def held(self, chat: str) -> bool:
+        """Whether somebody is summarising it."""
+        with closing(self.database()) as database:
+            query = "select consolidator from chat_conversation where id = ?"
+            return bool(database.execute(query, [chat.replace("-", "")]).fetchone()[0])
+
     def idle(self, chat: str) -> None:
         """Let the idle time of the conversation be over, and the sweep look."""
         past = "'2020-01-01 00:00:00'"
@@ -412,6 +418,62 @@ def test_a_reply_that_waited_for_a_killed_worker_ends(place, words):
     assert "Summarising" not in text_of(place.owner.thread(chat))
     assert len(place.entries(chat)) == 1
     assert place.column(chat, "reply_id") == 0
+
+
+def test_at_the_hard_limit_nobody_waits(place, words):
+    """CON8, CON12: what the model could not read is kept word for word before it leaves the
+    context, at once; a summary that is under way comes to nothing, and repeats nothing."""
+    place.model.script(Gate("hard " + words), FACT.format(words), when=sums(words))
+    chat = place.talk(words, 3, Usage(15_500))
+    wait_until(lambda: place.summaries(words), what="the summariser to be asked")
+    place.model.script("And on.", when=answers("go on " + words))
+    place.owner.send(chat, "go on " + words)
+    assert "And on." in place.owner.answer(chat)
+    (entry,) = place.entries(chat)
+    assert entry.kind == "raw"
+    assert f"{words} turn 1" in entry.content
+    (request,) = asked(place.model, "go on " + words)
+    assert f"{words} turn" not in "\n".join(request.texts("user"))
+    assert f"{words} turn 1" in json.dumps(request.json["system"])
+    assert "kept word for word" in text_of(place.owner.thread(chat))
+    place.model.open("hard " + words)
+    wait_until(lambda: not place.held(chat), what="the summariser to end")
+    assert place.entries(chat) == [entry]
+
+
+def test_what_is_too_big_is_named(place, words):
+    """CON14: when all that may go has gone and it is still too much, the page says which file it
+    is, and by how much, beside the meter; and no longer when it was shortened."""
+    (place.root / "USER.md").write_text("Ana keeps bees and writes all of it down. " * 1_400)
+    try:
+        chat = place.talk(words, 1, Usage(15_500))
+        page = wait_until(
+            lambda: "USER.md is too big" in (found := text_of(place.owner.page(chat))) and found,
+            what="the sentence",
+        )
+        assert "Shorten it by about" in page
+        assert (place.summaries(words), place.entries(chat)) == ([], [])
+    finally:
+        (place.root / "USER.md").unlink()
+    place.model.script("Better.", when=answers("again " + words))
+    place.owner.send(chat, "again " + words)
+    place.owner.answer(chat)
+    wait_until(lambda: "USER.md is too big" not in text_of(place.owner.page(chat)), what="it to go")
+
+
+def test_a_request_that_was_too_long_is_shorter_the_next_time(place, words):
+    """A model that reads less than the settings say refuses; half of what it was sent leaves the
+    context, and trying again works."""
+    chat = place.talk(words, 3)
+    place.model.script(
+        Fail(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+        when=answers("long " + words),
+    )
+    place.owner.send(chat, "long " + words)
+    place.owner.answer(chat)
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert (entry.kind, place.summaries(words)) == ("raw", [])
+    assert f"{words} turn 1" in entry.content
 
 
 def test_an_entry_has_a_page(place, words):

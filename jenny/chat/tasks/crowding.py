@@ -12,9 +12,6 @@ from jenny.chat.tasks.publish import Publisher
 from jenny.chat.toolset import tools_of
 from jenny.workspace import config as workspace_config
 
-# Of the room, from which share on a part is what is too big.
-_MUCH = 0.5
-
 
 def crowding(chat: Conversation) -> str:
     """The sentence that names it; empty while everything fits."""
@@ -27,7 +24,7 @@ def crowding(chat: Conversation) -> str:
     last = _last_exchange(chat)
     room = f"of the {pressure.budget:,} tokens that this model has room for"
     files = [part for part in fixed.parts if part.source]
-    if files and fixed.tokens >= max(last, pressure.budget * _MUCH):
+    if files and fixed.tokens >= last:
         return (
             f"{files[0].source} is too big: about {files[0].tokens:,} {room} go out with every "
             f"message for it. Shorten it by about {min(over, files[0].tokens):,} tokens, or choose "
