@@ -6,8 +6,7 @@ from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
 from jenny.workspace.versions import check as versions_check
-from jenny.workspace.versions import observer
-from memory import check, protected, temporary
+from memory import check, funnel, temporary
 from memory.history import check as history_check
 
 
@@ -19,9 +18,8 @@ class MemoryConfig(AppConfig):
 
     def ready(self) -> None:
         """From here on every write in every workspace is asked about."""
-        register_rule(protected.guard)
+        funnel.install()
         register_rule(temporary.guard)
-        register_rule(observer.observe, acts=True)
         register_check(check.check)
         register_check(versions_check.check)
         register_check(history_check.check)

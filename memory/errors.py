@@ -1,7 +1,10 @@
 """What can go wrong in the memory pipeline.
 
 WorkspaceError
-└── CursorBroken      Dream's cursor is no number, so nobody knows what Dream has read
+├── CursorBroken      Dream's cursor is no number, so nobody knows what Dream has read
+├── NotArchived       no archived text is meant, or several are, or it may not come back
+├── NotForgotten      nothing was forgotten, or no such thing is
+└── NotPinned         no line is meant that could be pinned, or it has no pin
 
 Every error carries a sentence for a person: what happened, what was kept, what to do.
 """
@@ -12,3 +15,15 @@ from jenny.workspace.errors import WorkspaceError
 class CursorBroken(WorkspaceError):
     """``memory/.dream_cursor`` holds something else than a number; Dream and the moving of old
     entries stop, chats and new entries go on."""
+
+
+class NotArchived(WorkspaceError):
+    """No archived text is meant by this, or several are, or it was forgotten since."""
+
+
+class NotForgotten(WorkspaceError):
+    """There is nothing to forget in this, it means too much, or no such thing is forgotten."""
+
+
+class NotPinned(WorkspaceError):
+    """No line of a memory file is meant that could be pinned, or it has no pin."""

@@ -4,6 +4,7 @@ Lines count from 1. The text of a fact is without its bullet or number, and of a
 the indentation; what stands on several lines keeps its line ends.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ type Kind = Literal[
     "bullet", "numbered", "paragraph", "code", "table", "comment", "heading", "rule", "header"
 ]
 
+ID_DIGITS = 12
 _LINES = frozenset({"code", "comment", "table", "header"})
 # What has no content of its own: it may go without being kept.
 STRUCTURE = frozenset({"heading", "rule"})
@@ -84,6 +86,11 @@ def normal(text: str) -> str:
     else:
         kept = _ASCII_TOKEN.findall(folded)
     return " ".join(kept) or " ".join(folded.split())
+
+
+def digest(text: str) -> str:
+    """SHA-256 of the text in its normal form; an id is the beginning of it."""
+    return hashlib.sha256(normal(text).encode("utf-8", "replace")).hexdigest()
 
 
 def fold(text: str) -> str:

@@ -1,6 +1,8 @@
 """The memory files: one table that everything about them is read from."""
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from jenny.workspace import names
 
@@ -64,6 +66,18 @@ CURSOR = "memory/.dream_cursor"
 # What versions are kept of (``jenny.workspace.versions.tracked``) is exactly what Dream can write,
 # with its cursor and guide: a test holds the two tables against each other.
 _SPELLINGS = {names.disguised(path): path for path in (*BY_PATH, CURSOR, GUIDE, INSTRUCTIONS)}
+
+
+def memory_file(root: Path, path: str) -> MemoryFile | None:
+    """The memory file at *path* of the workspace in the real folder *root*, also where the file's
+    own name is a link that leads there."""
+    if (found := BY_PATH.get(path)) is not None:
+        return found
+    for file in MEMORY_FILES:
+        named = root / file.path
+        if named.is_symlink() and os.path.realpath(named) == str(root / path):
+            return file
+    return None
 
 
 def skill_of(path: str) -> str | None:

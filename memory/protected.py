@@ -1,4 +1,4 @@
-"""The rule for files that not everybody may write (02 §2), whatever tool or page asks.
+"""The rule for files that not everybody may write, whatever tool or page asks.
 
 * The pipeline's own books (history, cursors, what was forgotten and pinned) are written by the
   pipeline alone; people see them in the pages that are about them.
@@ -39,7 +39,7 @@ def guard(change: Change) -> None:
         _refuse(change.path, "belongs to the archive, which is only added to", "protected")
     if change.path in (files.INSTRUCTIONS, files.GUIDE) and kind not in PEOPLE:
         _refuse(change.path, "changes how Jenny works", "consent")
-    if kind in PEOPLE | {"dream"} or files.skill_of(change.path) is None:
+    if kind in PEOPLE | {"dream", "review"} or files.skill_of(change.path) is None:
         return
     if asks_for_every_prompt(change.old) or asks_for_every_prompt(change.new):
         _refuse(change.path, "is a skill that is read in every conversation", "consent")

@@ -1,0 +1,156 @@
+"""The archive read: listed, counted, found by id or words. What was read once stays known until
+its file changes."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+from jenny.workspace.stamped import Kept
+from memory.archive import form
+from memory.archive.form import FOLDER, Archived, Event
+from memory.facts import fold
+
+__all__ = ["Archived", "Event", "count", "find", "get", "listing", "search"]
+
+type _Stamp = tuple[int, int, int]
+
+_TICK_NS = 50_000_000
+_LARGEST = 40_000_000
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the last look found."""
+
+    stamp: _Stamp | None = None
+    names: tuple[str, ...] = ()
+    items: dict[str, tuple[_Stamp, Archived, str]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+
+_known: Kept[_Known] = Kept(8)
+
+
+def names(root: Path) -> tuple[str, ...]:
+    """The names of the archive's files, oldest first."""
+    known = _of(root)
+    stamp = _stamp(Path(root, FOLDER))
+    if stamp is None:
+        return ()
+    if known.stamp == stamp:
+        return known.names
+    try:
+        found = sorted(name for name in os.listdir(Path(root, FOLDER)) if form.named(name))  # noqa: PTH208  (names are wanted)
+    except OSError:
+        return ()
+    is_settled = stamp[0] <= time.time_ns() - _TICK_NS
+    known.names, known.stamp = tuple(found), stamp if is_settled else None
+    return known.names
+
+
+def count(root: Path) -> int:
+    """How many texts the archive holds."""
+    return len(names(root))
+
+
+def listing(root: Path) -> tuple[Archived, ...]:
+    """Everything in the archive, what left last first."""
+    rows = [row for row, _ in _all(root)]
+    return tuple(sorted(rows, key=lambda row: (row.date, row.path), reverse=True))
+
+
+def find(root: Path, prefix: str) -> tuple[Archived, ...]:
+    """The texts whose id begins like this (in any case; the id of a name is fine too)."""
+    plain = prefix.strip().lower().removesuffix(".md")
+    plain = plain.rpartition("/")[2]
+    if form.named(f"{plain}.md"):
+        plain = plain[11:]
+    if not plain:
+        return ()
+    chosen = [name for name in names(root) if name[11:].startswith(plain)]
+    return tuple(row for name in chosen if (row := _one(root, name)))
+
+
+def get(root: Path, path: str) -> Archived | None:
+    """The text in one file of the archive."""
+    found = _one(root, path.rpartition("/")[2])
+    return found if found is not None and found.path == path else None
+
+
+def search(root: Path, words: str, *, most: int = 20) -> tuple[Archived, ...]:
+    """The texts in which the *words* stand, case and coding apart: those with most of them first,
+    then what left last."""
+    sought = list(dict.fromkeys(fold(words).split()))
+    if not sought:
+        return ()
+    scored = []
+    for row, folded in _all(root):
+        score = sum(word in folded for word in sought)
+        if score:
+            scored.append((score, row.date, row.path, row))
+    best = max((row[0] for row in scored), default=0)
+    floor = best if best == len(sought) else max(1, (len(sought) + 1) // 2)
+    chosen = sorted((row for row in scored if row[0] >= floor), key=lambda row: row[:3])
+    return tuple(row[3] for row in chosen[::-1][:most])
+
+
+def raw(root: Path, name: str) -> bytes | None:
+    """The bytes of a file of the archive, no link followed; ``None``: it cannot be read."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(Path(root, FOLDER, name), flags), "rb") as file:
+            return file.read(_LARGEST)
+    except OSError:
+        return None
+
+
+def _all(root: Path) -> Sequence[tuple[Archived, str]]:
+    """Every text with its folded form."""
+    known = _of(root)
+    with known.lock:
+        there = names(root)
+        for gone in known.items.keys() - set(there):
+            del known.items[gone]
+        rows = [_look(root, known, name) for name in there]
+    return [(row[1], row[2]) for row in rows if row is not None]
+
+
+def _one(root: Path, name: str) -> Archived | None:
+    known = _of(root)
+    with known.lock:
+        found = _look(root, known, name)
+    return found[1] if found else None
+
+
+def _look(root: Path, known: _Known, name: str) -> tuple[_Stamp, Archived, str] | None:
+    stamp = _stamp(Path(root, FOLDER, name))
+    kept = known.items.get(name)
+    if kept is not None and kept[0] == stamp:
+        return kept
+    data = raw(root, name)
+    item = None if data is None or stamp is None else form.parse(name, data)
+    if item is None or stamp is None:
+        return None
+    found = (stamp, item, fold(f"{item.text}\n{item.heading}\n{item.under}"))
+    if stamp[0] <= time.time_ns() - _TICK_NS:
+        known.items[name] = found
+    return found
+
+
+def _of(root: Path) -> _Known:
+    found = _known.get(str(root))
+    if found is None:
+        found = _Known()
+        _known.put(str(root), found)
+    return found
+
+
+def _stamp(path: Path) -> _Stamp | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ctime_ns, status.st_size, status.st_ino
