@@ -132,7 +132,8 @@ class RunFacts:
     *cursor*: where Dream's cursor stands. *ending*: how the model's turn ended, as the loop says
     (``done`` is the only natural end), and *why* in a sentence when it is another. *was_seen*:
     whether the model saw the batch, that is, sent any answer to it. *is_outage*: the fault is the
-    provider's or the network's, and no entry's. *open_refusals*: attempts refused and not made good.
+    provider's or the network's, and no entry's. *open_refusals*: attempts refused and never made
+    good.
     *near_mark*: the memory files that stood at 90 % of their budget or more when the run began.
     *known_in_files*: entries of which every tagged fact is found in a file, exactly or nearly.
     *staged*: changes that wait for a person's approval.

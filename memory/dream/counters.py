@@ -1,0 +1,133 @@
+"""What Dream counts from run to run, in ``memory/.dream_review``, and when it raises the alarm.
+
+The file is JSON and is replaced in one piece; one that cannot be read counts as zeros, since no
+count is worth stopping for.
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Literal
+
+from jenny.workspace import linefile, paths
+from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import open_workspace
+from jenny.workspace.rules import Actor
+
+PATH = "memory/.dream_review"
+ALARM_AT = 4
+_BYTES = 10_000
+_MOST = 2**31
+
+type Course = Literal["advanced", "stayed", "nothing", "fault"]
+"""How a run went, for counting: Dream's place moved on; it should have and did not; there was
+nothing to read; or a fault (an exception, or of the provider) came in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """``runs_since_review``: runs since a review pass ended well. ``stuck_runs``: in a row that
+    should have moved Dream's place in the history and did not; ``forced_at_stuck``: at which of
+    them a review was last forced. ``failures``: faults in a row. ``empty_runs``: in a row that
+    were shown facts to be kept and wrote none of them."""
+
+    runs_since_review: int = 0
+    stuck_runs: int = 0
+    forced_at_stuck: int = 0
+    failures: int = 0
+    empty_runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """What a person is to be told of at once. *kind* is the counter's name."""
+
+    kind: str
+    count: int
+    sentence: str
+
+
+def load(root: Path) -> Counters:
+    """The counts; zeros where the file is missing, damaged, or holds what is no count."""
+    try:
+        with linefile.open_lines(paths.real_root(root), PATH) as file:
+            data = b"" if file is None else file.read(0, min(file.size, _BYTES))
+        row = json.loads(data)
+    except (OSError, WorkspaceError, ValueError, RecursionError):
+        return Counters()
+    if not isinstance(row, dict):
+        return Counters()
+    known = {field.name: row.get(field.name) for field in fields(Counters)}
+    return Counters(**{name: _count(value) for name, value in known.items()})
+
+
+def store(root: Path, counters: Counters, actor: Actor) -> None:
+    """Replace the file.
+
+    Raises:
+        WorkspaceError: it is as it was.
+    """
+    data = json.dumps(asdict(counters)).encode() + b"\n"
+    open_workspace(root, actor).write(PATH, data)
+
+
+def after(before: Counters, course: Course, *, is_empty: bool | None, gave_up: bool) -> Counters:
+    """The counts after a run. *is_empty*: whether it wrote none of the facts to be kept that it
+    was shown (``None``: it was shown none). A run that *gave_up* has moved on by that."""
+    stuck, forced = before.stuck_runs, before.forced_at_stuck
+    if course == "advanced" or gave_up:
+        stuck = forced = 0
+    elif course == "stayed":
+        stuck += 1
+    empty = before.empty_runs
+    if is_empty is not None and course != "fault":
+        empty = empty + 1 if is_empty else 0
+    return Counters(
+        runs_since_review=min(before.runs_since_review + 1, _MOST),
+        stuck_runs=min(stuck, _MOST),
+        forced_at_stuck=forced,
+        failures=min(before.failures + 1, _MOST) if course == "fault" else 0,
+        empty_runs=min(empty, _MOST),
+    )
+
+
+def reached(
+    before: Counters, course: Course, *, is_empty: bool | None, cause: str
+) -> tuple[Alarm, ...]:
+    """The alarms that a run raises: of counts that reach four by it, whether or not it is then
+    given up. *cause* is a sentence when it is known."""
+    counted = after(before, course, is_empty=is_empty, gave_up=False)
+    return standing(counted, cause, only_new_since=before)
+
+
+def standing(
+    now: Counters, cause: str = "", *, only_new_since: Counters | None = None
+) -> tuple[Alarm, ...]:
+    """The alarms that the counts stand for."""
+    found = []
+    for kind, words in _WORDS.items():
+        count: int = getattr(now, kind)
+        earlier: int = getattr(only_new_since, kind) if only_new_since else 0
+        if count >= ALARM_AT and (only_new_since is None or earlier < ALARM_AT):
+            sentence = words.format(count=count)
+            found.append(Alarm(kind, count, f"{sentence} {cause}".strip()))
+    return tuple(found)
+
+
+def without(counters: Counters, kind: str) -> Counters:
+    """The counts with one of them begun anew, once its cause was seen to."""
+    return replace(counters, **{kind: 0})
+
+
+_WORDS = {
+    "stuck_runs": "Dream has not got on in the history for {count} runs in a row. "
+    "What was said is kept and offered again.",
+    "failures": "Dream has failed {count} times in a row. What was said is kept and waits.",
+    "empty_runs": "Dream was shown facts worth keeping in {count} runs in a row "
+    "and wrote none of them.",
+}
+
+
+def _count(value: object) -> int:
+    """A count, or 0 for what is none."""
+    return value if type(value) is int and 0 <= value <= _MOST else 0

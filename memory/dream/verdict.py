@@ -1,0 +1,207 @@
+"""The cursor rule: what follows from a run for Dream's place in the history. Values in, values out.
+
+A clean run advances; a run that failed, wrote nothing of what it attempted, or left a refusal open
+stays where it is, and so does one that is held. An entry that has come back four times is given
+up: set aside, never dropped. An outage uses up nobody's try.
+"""
+
+from collections.abc import Iterable
+
+from memory import files
+from memory.dream.values import (
+    Attempt,
+    BatchEntry,
+    Decision,
+    EntryVerdict,
+    RunFacts,
+    Status,
+)
+from memory.history.marks import KEPT_MARKS
+
+TRIES = 4
+# Statuses of runs whose entries come back.
+CAME_BACK: frozenset[Status] = frozenset({"failed", "wrote_nothing", "partly_written", "held"})
+
+
+def decide(facts: RunFacts) -> Decision:
+    """What follows from the run."""
+    verdicts = borne_out(facts)
+    if not facts.batch:
+        newest = facts.batch.newest
+        advance = newest if newest > facts.cursor else None
+        return Decision(status="nothing_pending", advance_to=advance)
+    status, why = _status(facts)
+    if status in CAME_BACK:
+        return _come_back(facts, status, why, verdicts)
+    newest = facts.batch.newest
+    left = _left_out(facts, verdicts)
+    set_aside = frozenset(
+        row.cursor
+        for row in facts.batch.entries
+        if row.cursor in left and row.is_reoffered and row.tries + 1 >= TRIES
+    )
+    reoffered = frozenset(row.cursor for row in facts.batch.entries if row.is_reoffered)
+    return Decision(
+        status=status,
+        advance_to=newest if newest > facts.cursor else None,
+        why=why,
+        tried=reoffered & left,
+        reoffer=left - set_aside,
+        done_with=reoffered - left | set_aside,
+        set_aside=set_aside,
+        verdicts=verdicts,
+    )
+
+
+def borne_out(facts: RunFacts) -> tuple[EntryVerdict, ...]:
+    """What became of each entry: what the model said, as far as the run's writes bear it out.
+
+    A landed write that names an entry saves it, whatever was said. ``saved`` without one is no
+    account.
+    """
+    said = {row.cursor: row for row in facts.verdicts}
+    landed = {cursor for row in facts.attempts if row.ok for cursor in row.sources}
+    found = []
+    for cursor in dict.fromkeys(row.cursor for row in facts.batch.entries):
+        own = said.get(cursor)
+        if cursor in landed:
+            found.append(EntryVerdict(cursor, "saved", own.reason if own else ""))
+        elif own is None or own.kind in ("saved", "unaccounted"):
+            reason = "Said to be saved, but no write that names it landed." if own else ""
+            found.append(EntryVerdict(cursor, "unaccounted", reason))
+        else:
+            found.append(own)
+    return tuple(found)
+
+
+def is_tagged(row: BatchEntry) -> bool:
+    """Whether an entry has facts that are to be kept beyond the moment."""
+    return bool(row.tags & KEPT_MARKS)
+
+
+def _status(facts: RunFacts) -> tuple[Status, str]:
+    if facts.ending != "done":
+        return "failed", facts.why
+    if facts.staged:
+        return "waiting", ""
+    landed = [row for row in facts.attempts if row.ok]
+    if facts.attempts and not landed:
+        return "wrote_nothing", _refusals(facts.attempts)
+    if facts.open_refusals:
+        return "partly_written", _refusals(facts.open_refusals)
+    if why := _held(facts):
+        return "held", why
+    return ("completed" if landed else "nothing_new"), ""
+
+
+def _held(facts: RunFacts) -> str:
+    """Why the run is held; empty when it is not.
+
+    Held is a run that began with a memory file near the end of its budget, was shown facts to be
+    kept, and by its own writes made no memory file grow, unless every such fact is known and found.
+    """
+    tagged = [row.cursor for row in facts.batch.entries if is_tagged(row)]
+    if not facts.near_mark or not tagged:
+        return ""
+    grown: dict[str, int] = {}
+    for row in facts.attempts:
+        if row.ok and row.path in files.BY_PATH:
+            grown[row.path] = grown.get(row.path, 0) + row.grew
+    if any(by > 0 for by in grown.values()):
+        return ""
+    known = {row.cursor for row in facts.verdicts if row.kind == "already_known"}
+    if all(cursor in known and cursor in facts.known_in_files for cursor in tagged):
+        return ""
+    names = " and ".join(facts.near_mark)
+    many = len(facts.near_mark) > 1
+    return (
+        f"{names} {'are' if many else 'is'} nearly full, and nothing of what is to be kept was "
+        "added to any memory file."
+    )
+
+
+def _come_back(
+    facts: RunFacts, status: Status, why: str, verdicts: tuple[EntryVerdict, ...]
+) -> Decision:
+    """The cursor stays, but for entries that have come back often enough."""
+    rows = facts.batch.entries
+    counts = facts.was_seen and not facts.is_outage
+    left = _left_out(facts, verdicts)
+    tried = frozenset(row.cursor for row in rows) if counts else frozenset()
+    spent = frozenset(row.cursor for row in rows if counts and row.tries + 1 >= TRIES)
+    doubtful = {cursor for row in facts.open_refusals for cursor in row.sources}
+    saved = frozenset(
+        row.cursor
+        for row in verdicts
+        if row.kind == "saved" and row.cursor not in doubtful and status != "held"
+    )
+    set_aside = (spent - saved) or spent
+    reoffered = frozenset(row.cursor for row in rows if row.is_reoffered)
+    over = set_aside | (spent & saved)
+    return Decision(
+        status="gave_up" if set_aside else status,
+        advance_to=_behind(facts, over) if set_aside else None,
+        why=why,
+        tried=tried,
+        reoffer=(reoffered & left) - over,
+        done_with=reoffered & (saved | set_aside),
+        set_aside=set_aside,
+        verdicts=verdicts,
+        is_held=status == "held",
+        counts_as_stuck=facts.ending != "failed",
+        held_count=max((row.tries for row in rows), default=0) + 1,
+    )
+
+
+def _behind(facts: RunFacts, over: frozenset[int]) -> int | None:
+    """How far the cursor may go when these entries are over: up to the first that is not."""
+    stays = min(
+        (
+            row.cursor
+            for row in facts.batch.entries
+            if row.cursor not in over and not row.is_reoffered
+        ),
+        default=None,
+    )
+    passed = (row.cursor for row in facts.batch.passed)
+    shown = (row.cursor for row in facts.batch.entries if not row.is_reoffered)
+    reach = [c for c in (*shown, *passed) if stays is None or c < stays]
+    newest = max(reach, default=0)
+    return newest if newest > facts.cursor else None
+
+
+def _left_out(facts: RunFacts, verdicts: Iterable[EntryVerdict]) -> frozenset[int]:
+    """Entries with facts to be kept of which the run gave no account."""
+    silent = {row.cursor for row in verdicts if row.kind == "unaccounted"}
+    return frozenset(
+        row.cursor for row in facts.batch.entries if row.cursor in silent and is_tagged(row)
+    )
+
+
+def _refusals(attempts: Iterable[Attempt]) -> str:
+    """Why writes came to nothing: how many by which rule, and where."""
+    counted: dict[tuple[str, str], int] = {}
+    for row in attempts:
+        if not row.ok:
+            key = (row.path, row.rule or "edit")
+            counted[key] = counted.get(key, 0) + 1
+    parts = [
+        f"{count} {'write' if count == 1 else 'writes'} to {path} {_WORDS.get(rule, _OTHER)}"
+        for (path, rule), count in counted.items()
+    ]
+    shown = parts[:3]
+    if len(parts) > len(shown):
+        shown.append(f"{len(parts) - len(shown)} more kinds")
+    return f"{'; '.join(shown)}." if shown else ""
+
+
+_OTHER = "refused"
+_WORDS = {
+    "budget": "refused by its budget",
+    "forgotten": "refused, since you had it forgotten",
+    "pinned": "refused, since the line is pinned",
+    "protected": "refused, since Dream may not write there",
+    "consent": "refused, since it needs your consent",
+    "epoch": "refused, since the run was taken over",
+    "edit": "that did not fit the file",
+}
