@@ -1,5 +1,6 @@
 """What the pipeline knows about each workspace, in the database."""
 
+from memory.models.dream import DreamEntry, DreamRun, DreamState
 from memory.models.snapshot_state import SnapshotState
 
-__all__ = ["SnapshotState"]
+__all__ = ["DreamEntry", "DreamRun", "DreamState", "SnapshotState"]

@@ -1,0 +1,250 @@
+"""Dream's runs, whose turn it is, and what comes back: one run at a time in each workspace.
+
+The row decides. It is claimed under a unique constraint, carries the workspace's next epoch, and
+is alive while its holder's heartbeat is young; times are the database's own, so that hosts need not
+agree on one. Whoever takes a dead run over does so under the workspace's lock, under which every
+write asks ``may_write``: a holder that was paused and wakes up writes nothing.
+"""
+
+from datetime import timedelta
+from typing import Self
+
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Workspace
+
+BEAT_SECONDS = 3.0
+# A holder whose heart has not beaten for so long is dead.
+DEAD_AFTER = timedelta(seconds=30)
+# A queued run that nobody took is sent to the queue again after this.
+SEND_AGAIN_AFTER = timedelta(minutes=5)
+RUN_PREFIX = "dream:"
+
+
+class DreamState(models.Model):
+    """What runs of one workspace leave to the next."""
+
+    workspace = models.OneToOneField(
+        Workspace, primary_key=True, on_delete=models.CASCADE, related_name="dream_state"
+    )
+    # The epoch of the newest run that was begun.
+    epoch = models.BigIntegerField(default=0)
+    # How many entries a batch may have: halved when one batch has failed twice in a row.
+    batch_most = models.PositiveIntegerField(default=0)
+    batch_key = models.CharField(max_length=64, blank=True)
+    batch_failures = models.PositiveIntegerField(default=0)
+    # What stands on every page until its cause is gone: kind, sentence.
+    alarms = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        """Whose it is."""
+        return f"dream state of {self.workspace_id}"
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> Self:
+        """The row of *workspace*, made when missing."""
+        row, _ = cls.objects.get_or_create(workspace=workspace)
+        return row
+
+
+class DreamEntry(models.Model):
+    """An entry of the history that a run could not be done with, by its number."""
+
+    class Place(models.TextChoices):
+        """Where it stands: it comes back by itself, it is offered again though Dream's place
+        is past it, or it was given up and waits for a person."""
+
+        WAITING = "waiting"
+        REOFFERED = "reoffered"
+        SET_ASIDE = "set_aside"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_entries")
+    cursor = models.BigIntegerField()
+    place = models.CharField(max_length=16, choices=Place, default=Place.WAITING)
+    # From how many runs it has come back, since it took this place.
+    tries = models.PositiveIntegerField(default=0)
+    # How the newest of them ended (a run's status).
+    last_status = models.CharField(max_length=24, blank=True)
+    why = models.TextField(blank=True)
+    # How often a raw entry could not be summarised.
+    digest_failures = models.PositiveIntegerField(default=0)
+    changed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "cursor"], name="one_dream_entry_a_cursor")
+        ]
+
+    def __str__(self) -> str:
+        """Number and place."""
+        return f"entry {self.cursor}, {self.place}"
+
+
+class DreamRun(models.Model):
+    """One run of Dream: how it came about, who holds it, and all that is known of what it did."""
+
+    class State(models.TextChoices):
+        """How far it is."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        ENDED = "ended"
+
+    LIVE = (State.QUEUED, State.RUNNING)
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_runs")
+    trigger = models.CharField(max_length=16)
+    state = models.CharField(max_length=8, choices=State, default=State.QUEUED)
+    # How it ended (``memory.dream.values.Status``); empty until then.
+    status = models.CharField(max_length=24, blank=True)
+    epoch = models.BigIntegerField(default=0)
+    holder = models.CharField(max_length=96, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    # After this the heartbeat is not renewed any more, whatever the holder does.
+    deadline_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    # Who is to be told of the outcome, in words of whoever asked; and whether that was done.
+    asker = models.CharField(max_length=200, blank=True)
+    was_told = models.BooleanField(default=False)
+
+    sentence = models.TextField(blank=True)
+    why = models.TextField(blank=True)
+    cursor_from = models.BigIntegerField(null=True)
+    cursor_to = models.BigIntegerField(null=True)
+    # Entries with verdicts, attempted writes, what was given up, versions, ids in the archive.
+    entries = models.JSONField(default=list)
+    writes = models.JSONField(default=list)
+    set_aside = models.JSONField(default=list)
+    commits = models.JSONField(default=list)
+    archived = models.JSONField(default=list)
+    snapshot = models.CharField(max_length=64, blank=True)
+    # Sentences about what went wrong beside the outcome, and what a person should know.
+    notes = models.JSONField(default=list)
+    report = models.JSONField(default=dict)
+    model = models.CharField(max_length=200, blank=True)
+    preset = models.CharField(max_length=64, blank=True)
+    is_demo = models.BooleanField(default=False)
+    steps = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    seconds = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace"],
+                condition=Q(state__in=("queued", "running")),
+                name="one_live_dream_run_a_workspace",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="dream_runs_of_workspace"),
+            models.Index(fields=["state"], condition=~Q(state="ended"), name="live_dream_runs"),
+            models.Index(
+                fields=["was_told"],
+                condition=Q(state="ended", was_told=False),
+                name="untold_dream_runs",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        """Number and state."""
+        return f"dream run {self.pk}, {self.status or self.state}"
+
+    @property
+    def name(self) -> str:
+        """What its writes name it by."""
+        return f"{RUN_PREFIX}{self.pk}"
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, as the provider counted them."""
+        return (
+            self.input_tokens
+            + self.output_tokens
+            + self.cache_read_tokens
+            + self.cache_write_tokens
+        )
+
+    @classmethod
+    def begin(cls, workspace: Workspace, trigger: str, asker: str = "") -> Self | None:
+        """A queued run; ``None``: the workspace has one that is queued or under way."""
+        try:
+            with transaction.atomic():
+                return cls.objects.create(
+                    workspace=workspace, trigger=trigger, asker=asker, was_told=not asker
+                )
+        except IntegrityError:
+            return None
+
+    @classmethod
+    def live_of(cls, workspace: Workspace) -> Self | None:
+        """The workspace's queued or running run."""
+        return cls.objects.filter(workspace=workspace, state__in=cls.LIVE).first()
+
+    @classmethod
+    def claim(cls, pk: int, holder: str, seconds: float) -> Self | None:
+        """Take a queued run for at most *seconds*; ``None``: somebody has it, or it is over."""
+        with transaction.atomic():
+            won = cls.objects.filter(pk=pk, state=cls.State.QUEUED).update(
+                state=cls.State.RUNNING,
+                holder=holder,
+                started_at=Now(),
+                heartbeat_at=Now(),
+                deadline_at=Now() + timedelta(seconds=seconds),
+            )
+            if not won:
+                return None
+            run = cls.objects.select_related("workspace__owner").get(pk=pk)
+            DreamState.of(run.workspace)
+            state = DreamState.objects.filter(workspace=run.workspace)
+            state.update(epoch=F("epoch") + 1)
+            run.epoch = state.values_list("epoch", flat=True).get()
+            run.save(update_fields=["epoch"])
+        return run
+
+    def beat(self) -> bool:
+        """Say that the holder lives. ``False``: the run was taken over, or its time is over."""
+        mine = self._mine().filter(deadline_at__gt=Now())
+        return bool(mine.update(heartbeat_at=Now()))
+
+    def may_write(self) -> bool:
+        """Whether the run is still its holder's; asked under the workspace's lock."""
+        return self._mine().filter(workspace__dream_state__epoch=self.epoch).exists()
+
+    @classmethod
+    def dead(cls) -> "models.QuerySet[Self]":
+        """Running runs whose holder is dead."""
+        return cls.objects.filter(state=cls.State.RUNNING, heartbeat_at__lt=Now() - DEAD_AFTER)
+
+    def take_over(self) -> bool:
+        """End a dead run; under the workspace's lock. ``False``: it lives, or has ended."""
+        won = (
+            type(self)
+            .dead()
+            .filter(pk=self.pk)
+            .update(state=self.State.ENDED, status="interrupted", ended_at=Now())
+        )
+        if won:
+            DreamState.objects.filter(workspace=self.workspace_id).update(epoch=F("epoch") + 1)
+        return bool(won)
+
+    def end(self, **facts: object) -> bool:
+        """Store how it ended. ``False``: it was taken over, and nothing was stored."""
+        won = self._mine().update(state=self.State.ENDED, ended_at=Now(), **facts)
+        if won:
+            self.refresh_from_db()
+        return bool(won)
+
+    def _mine(self) -> "models.QuerySet[DreamRun]":
+        return DreamRun.objects.filter(
+            pk=self.pk, state=self.State.RUNNING, holder=self.holder, epoch=self.epoch
+        )
