@@ -1,20 +1,24 @@
 """What the memory files give to a prompt: whole, as they are on disk now.
 
 A file that says nothing (blank, or a template nobody touched) is left out; one that cannot be
-read is named with the reason, so that neither the model nor the person takes it for empty.
+read is named with the reason, so that neither the model nor the person takes it for empty. What
+the user asked to be forgotten is left out, wherever it still stands.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jenny.agent.prompt import Block, framed
 from jenny.workspace import seed
 from jenny.workspace.reading import Reading
-from jenny.workspace.stamped import StampedFile
+from jenny.workspace.stamped import Kept, StampedFile
+from memory.forgotten import stones
+from memory.forgotten.leaving_out import filtered
+from memory.forgotten.stones import State
 
 _ABOUT = "# The workspace's own files\n\nThey stand here whole, as they are on disk now."
+_LISTED = re.compile(r"- (?P<name>[^:]+): (?P<about>.*) — (?P<path>\S+)")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
@@ -58,31 +62,62 @@ _PARTS = (
 )
 
 
-def _derive(part: _Part) -> Callable[[Reading], Block | None]:
-    def block(reading: Reading) -> Block | None:
-        if reading.problem:
-            text = f"## {part.title}\n\nNot shown: {reading.problem}"
-            return Block(part.name, text, part.heading, part.path, reading.problem)
-        if not says_something(reading.text):
-            return None
-        about = part.about
-        if seed.is_untouched(part.path, reading.data):
-            if not part.unmodified:
-                return None
-            about = part.unmodified
-        text = f"## {part.title}\n\n{about}\n\n{framed(reading.text)}"
-        return Block(part.name, text, part.heading, part.path)
-
-    return block
-
-
-_FILES = {part.name: StampedFile(part.path, _derive(part)) for part in _PARTS}
-
-
 def block(name: str, root: Path) -> Block | None:
     """The block ``agents``, ``soul``, ``user`` or ``memory`` of the workspace at *root*;
     ``None`` when the file says nothing."""
-    return _FILES[name].read(root)
+    reading, state = _FILES[name].read(root), stones.state(root)
+    kept = _BLOCKS.get(f"{root}\0{name}")
+    if kept is None or kept[0] is not reading or kept[1] is not state:
+        kept = reading, state, _made(_BY_NAME[name], reading, state)
+        _BLOCKS.put(f"{root}\0{name}", kept)
+    return kept[2]
+
+
+def screened(root: Path, block: Block) -> Block:
+    """A block of skills without the lines that say what is forgotten."""
+    state = stones.state(root)
+    if not state.active or not block.text:
+        return block
+    kept = _SCREENED.get(f"{root}\0{block.name}")
+    if kept is None or kept[0] is not block or kept[1] is not state:
+        lines = [_screened(line, state) for line in block.text.split("\n")]
+        text = "\n".join(line for line in lines if line is not None)
+        kept = block, state, replace(block, text=text)
+        _SCREENED.put(f"{root}\0{block.name}", kept)
+    return kept[2]
+
+
+def _screened(line: str, state: State) -> str | None:
+    """A line as it may be shown; of a skill in the list only its name and path are left."""
+    if row := _LISTED.fullmatch(line):
+        return line if state.match(row["about"]) is None else f"- {row['name']} — {row['path']}"
+    return line if not line.strip() or state.match(line) is None else None
+
+
+def _made(part: _Part, reading: Reading, state: State) -> Block | None:
+    if reading.problem:
+        text = f"## {part.title}\n\nNot shown: {reading.problem}"
+        return Block(part.name, text, part.heading, part.path, reading.problem)
+    shown = filtered(state, reading.text).text
+    if not says_something(shown):
+        return None
+    about = part.about
+    if seed.is_untouched(part.path, reading.data):
+        if not part.unmodified:
+            return None
+        about = part.unmodified
+    text = f"## {part.title}\n\n{about}\n\n{framed(shown)}"
+    return Block(part.name, text, part.heading, part.path)
+
+
+def _as_read(reading: Reading) -> Reading:
+    return reading
+
+
+_BY_NAME = {part.name: part for part in _PARTS}
+_FILES = {part.name: StampedFile(part.path, _as_read) for part in _PARTS}
+_BLOCKS: Kept[tuple[Reading, State, Block | None]] = Kept(1024)
+_SCREENED: Kept[tuple[Block, State, Block]] = Kept(512)
 
 
 def says_something(text: str) -> bool:

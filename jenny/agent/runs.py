@@ -16,6 +16,7 @@ BLOCKS = (
     "rules",
     "memory",
     "wikis",
+    "archive",
     "always_skills",
     "skills",
     "pending",

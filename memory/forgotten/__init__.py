@@ -8,7 +8,7 @@ does the user who says it again in a newer message.
 from memory.forgotten.forgetting import Forgot, forget
 from memory.forgotten.guard import guard, remember_removals
 from memory.forgotten.leaving_out import Filtered, without, without_forgotten
-from memory.forgotten.tombstones import (
+from memory.forgotten.stones import (
     PATH,
     Tombstone,
     lift,

@@ -13,8 +13,8 @@ from jenny.workspace.rules import Actor
 from memory import files, ledger, skills
 from memory.errors import NotForgotten
 from memory.facts import Fact, fold, normal, stated, units
-from memory.forgotten import tombstones
-from memory.forgotten.tombstones import Tombstone
+from memory.forgotten import stones
+from memory.forgotten.stones import Tombstone
 from memory.near import is_near
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -51,15 +51,15 @@ def forget(root: Path, text: str, actor: Actor) -> Forgot:
         found = _found(workspace, wanted)
         new, removed = _taken_out(workspace, found)
         dead = [
-            tombstones.tombstone(unit, path=path, heading=fact.heading)
+            stones.tombstone(unit, path=path, heading=fact.heading)
             for path, rows in found.items()
             for fact, parts in rows
             for unit in parts
         ]
         if not dead or _is_statement(wanted):
-            dead.append(tombstones.tombstone(wanted))
+            dead.append(stones.tombstone(wanted))
         ids = tuple(dict.fromkeys(row.id for row in dead))
-        first = tombstones.burying(workspace.root, dead, actor)
+        first = stones.burying(workspace.root, dead, actor)
         if new:
             workspace.write_many(new, first=first)
         elif first:

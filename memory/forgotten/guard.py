@@ -9,8 +9,8 @@ from jenny.workspace.rules import Change
 from jenny.workspace.versions import scan
 from memory import files
 from memory.facts import Fact, normal, stated, units
-from memory.forgotten import tombstones
-from memory.forgotten.tombstones import PATH, Tombstone
+from memory.forgotten import stones
+from memory.forgotten.stones import PATH, Tombstone
 from memory.near import Index, is_typo_of
 
 UNATTENDED = frozenset({"dream", "review"})
@@ -29,7 +29,7 @@ def guard(change: Change) -> None:
     """
     if change.actor.kind not in UNATTENDED or change.new is None:
         return
-    state = tombstones.state(change.workspace)
+    state = stones.state(change.workspace)
     if state.problem:
         message = f"{state.problem} Until it can be, nothing is written here. Nothing was written."
         raise WriteRefused(message, "forgotten")
@@ -40,7 +40,7 @@ def guard(change: Change) -> None:
     for fact in stated(change.new):
         if normal(fact.text) in before:
             continue
-        for text in tombstones.candidates(fact):
+        for text in stones.candidates(fact):
             if normal(text) not in before and (found := state.match(text)) is not None:
                 raise WriteRefused(_refusal(change.path, text, found), "forgotten")
 
@@ -55,17 +55,17 @@ def remember_removals(changes: Sequence[Change]) -> list[Change]:
         return []
     actor = changes[0].actor
     dead = [row for change in watched for row in _buried(change, changes)]
-    found = tombstones.burying(root, dead, actor)
-    state = tombstones.state(root)
+    found = stones.burying(root, dead, actor)
+    state = stones.state(root)
     if state.active:
         again = [
             row.id
             for fact in _added(watched)
-            for text in tombstones.candidates(fact)
+            for text in stones.candidates(fact)
             if (row := state.match(text)) is not None
         ]
         old = found[0] if found else None
-        found = tombstones.lifting(root, again, actor, "written again", old) or found
+        found = stones.lifting(root, again, actor, "written again", old) or found
     return found
 
 
@@ -85,7 +85,7 @@ def _buried(change: Change, changes: Sequence[Change]) -> list[Tombstone]:
     standing = _standing(change)
     index = Index(added)
     return [
-        tombstones.tombstone(text, path=change.path, heading=fact.heading)
+        stones.tombstone(text, path=change.path, heading=fact.heading)
         for fact, text in gone
         if normal(text) not in standing and not _has_counterpart(text, added, index)
     ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memory.facts import Fact, facts, units
-from memory.forgotten import tombstones
-from memory.forgotten.tombstones import State, Tombstone
+from memory.forgotten import stones
+from memory.forgotten.stones import State, Tombstone
 from memory.history.entries import Entry
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -28,7 +28,7 @@ def without(root: Path, text: str) -> Filtered:
 
     For prompts, and for restoring: what is left out is named, so that a page can bring it back.
     """
-    return filtered(tombstones.state(root), text)
+    return filtered(stones.state(root), text)
 
 
 def filtered(state: State, text: str) -> Filtered:
@@ -51,7 +51,7 @@ def filtered(state: State, text: str) -> Filtered:
 def without_forgotten(root: Path, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Entries of the history without the lines that speak of what is forgotten; those of which
     nothing is left are left out. A group's parts are told from each other by their cursors."""
-    state = tombstones.state(root)
+    state = stones.state(root)
     if not state.active:
         return tuple(entries)
     found = []

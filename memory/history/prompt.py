@@ -15,6 +15,8 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.stamped import StampedFiles
 from memory import files
 from memory.errors import CursorBroken
+from memory.forgotten import PATH as FORGOTTEN
+from memory.forgotten import without_forgotten
 from memory.history import edited, log, reading
 from memory.history.edited import Gone
 from memory.history.entries import Entry
@@ -71,6 +73,7 @@ def chosen(
         for entry in found.entries
         if entry.prompt_visible and not edited.is_about(entry, gone)
     ]
+    visible = list(without_forgotten(root, visible))
     return tuple(visible[-MAX_ENTRIES:]), not found.is_all or len(visible) > MAX_ENTRIES
 
 
@@ -142,4 +145,4 @@ def _printable(text: str) -> str:
     )
 
 
-_BLOCKS = StampedFiles((log.PATH, files.CURSOR, "config.json"), _derive)
+_BLOCKS = StampedFiles((log.PATH, files.CURSOR, "config.json", FORGOTTEN), _derive)

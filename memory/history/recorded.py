@@ -13,6 +13,7 @@ from jenny.workspace import paths, seed
 from jenny.workspace.reading import read_text
 from memory import files
 from memory.errors import CursorBroken
+from memory.forgotten import without, without_forgotten
 from memory.history import reading
 from memory.history.entries import Entry
 
@@ -44,7 +45,7 @@ def _waiting(root: Path) -> tuple[Entry, ...]:
         found = reading.pending(root, most=_LOOKED_AT)
     except CursorBroken:
         found = reading.pending(root, most=_LOOKED_AT, read_to=0)
-    return tuple(entry for entry in found.entries if entry.kind != "raw")
+    return without_forgotten(root, (entry for entry in found.entries if entry.kind != "raw"))
 
 
 def _bullets(root: Path) -> Iterable[str]:
@@ -52,7 +53,8 @@ def _bullets(root: Path) -> Iterable[str]:
     for file in files.MEMORY_FILES:
         found = read_text(root, file.path)
         if found.text and not seed.is_untouched(file.path, found.data):
-            yield from (line.strip() for line in found.text.splitlines() if _BULLET.fullmatch(line))
+            text = without(root, found.text).text
+            yield from (line.strip() for line in text.splitlines() if _BULLET.fullmatch(line))
 
 
 def _fitting(texts: Iterable[str], room: int) -> list[str]:
