@@ -21,6 +21,7 @@ from jenny.agent.tools import sandbox
 from jenny.chat import stored as stored_summaries
 from jenny.workspace import config
 from memory import context, skills
+from memory.archive import prompt as archive
 from memory.history import prompt as history
 from wikis import listing
 
@@ -45,7 +46,8 @@ class _Request:
     @cached_property
     def skills(self) -> tuple[Block, Block]:
         """The always-on skills and the list of the others, looked at once."""
-        return skills.blocks(self.root)
+        always, listed = skills.blocks(self.root)
+        return context.screened(self.root, always), context.screened(self.root, listed)
 
 
 def build(
@@ -223,6 +225,7 @@ _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "rules": _rules,
     "memory": lambda request: context.block("memory", request.root),
     "wikis": lambda request: listing.block(request.root),
+    "archive": lambda request: archive.block(request.root),
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
     "pending": lambda request: history.block(request.root),
