@@ -133,17 +133,19 @@ def _identity(request: _Request) -> Block:
 
 
 def _rules(request: _Request) -> Block | None:
-    return _rules_for(request.tool_names) if request.tool_names else None
+    # A section may also need what kind of run it is: one that may write to the memory, or not.
+    has = "memory" if request.kind.actor == "chat" else request.kind.name
+    return _rules_for((*request.tool_names, has)) if request.tool_names else None
 
 
 @cache
-def _rules_for(tool_names: tuple[str, ...]) -> Block:
-    """The sections of rules.md whose tools are all there."""
+def _rules_for(given: tuple[str, ...]) -> Block:
+    """The sections of rules.md whose needs are all *given*."""
     intro, *rest = _NEEDS.split(_text("rules"))
     sections = [
         section.strip()
         for needs, section in zip(rest[::2], rest[1::2], strict=True)
-        if set(needs.split()) <= set(tool_names)
+        if set(needs.split()) <= set(given)
     ]
     return Block("rules", _joined([intro.strip(), *sections]))
 

@@ -21,6 +21,7 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/draft", sending.draft, name="draft"),
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
+    path("chat/<uuid:conversation_id>/keep", conversations.keep, name="keep"),
     path("chat/<uuid:conversation_id>/delete", conversations.delete, name="delete"),
     path("memory/history/<int:cursor>/", entries.entry, name="entry"),
 ]

@@ -13,6 +13,7 @@ from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.agent.runs import RUN_KINDS
 from jenny.chat.models.branches import Branch, Path
 from jenny.chat.models.consolidating import Consolidating
 from jenny.chat.models.messages import Block, Draft, Message
@@ -59,6 +60,11 @@ class Conversation(Consolidating):
     def __str__(self) -> str:
         """The title."""
         return self.title or str(self.id)
+
+    @property
+    def feeds_history(self) -> bool:
+        """Whether what is said in it reaches the memory."""
+        return RUN_KINDS[self.kind].feeds_history
 
     def next_event_number(self) -> int:
         """Take the conversation's next event number; call it inside the transaction

@@ -42,10 +42,15 @@ class Consolidating(models.Model):
     class Meta:
         abstract = True
 
+    @property
+    def feeds_history(self) -> bool:
+        """Whether it is ever summarised for being idle."""
+        raise NotImplementedError
+
     def rests(self, root: Path) -> None:
         """Inside the transaction that ended a turn: the time of idleness begins. *root* is the
         workspace's folder, whose settings say how long it is."""
-        if minutes := idle_minutes(root):
+        if self.feeds_history and (minutes := idle_minutes(root)):
             self._row().update(consolidate_after=Now() + timedelta(minutes=minutes))
 
     def claim(self, holder: str) -> bool:

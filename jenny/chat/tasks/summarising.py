@@ -12,7 +12,6 @@ from jenny.accounts.access import model_for
 from jenny.agent.errors import AgentError
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
-from jenny.agent.runs import RUN_KINDS
 from jenny.chat import slices, stored
 from jenny.chat.models import Conversation
 from jenny.chat.outcomes import Kept, Outcome, left_out
@@ -55,7 +54,7 @@ def carry_out(
     part = _Part(claim, chat, piece, said, at_once, lock_seconds)
     kept = Kept()
     if said:
-        if RUN_KINDS[chat.kind].feeds_history:
+        if chat.feeds_history:
             kept = _into_history(part)
         elif not piece.is_past:
             kept = _for_itself(part)

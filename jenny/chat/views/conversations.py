@@ -10,7 +10,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from jenny.accounts import access as accounts
 from jenny.chat import access
 from jenny.chat.models import Conversation
-from jenny.chat.tasks import accept
+from jenny.chat.tasks import accept, keeping
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.pages import groups_of
@@ -36,6 +36,15 @@ def choose_model(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     chat = access.conversation(request, conversation_id)
     preset = chosen_preset(chat.workspace, request.POST.get("preset", ""))
     Conversation.objects.filter(pk=chat.pk).update(preset=preset)
+    return _back(request, chat)
+
+
+@require_POST
+@access.deleted_is_not_found
+def keep(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Make a temporary chat one that is remembered, from its start."""
+    chat = access.conversation(request, conversation_id)
+    keeping.keep(chat)
     return _back(request, chat)
 
 

@@ -117,12 +117,15 @@ def groups_of(account: Account, workspace: Workspace) -> list[tuple[str, list[Co
     """The newest conversations for the column beside the page, by day in the person's zone."""
     now = datetime.now(UTC).astimezone(zone_of(account.time_zone))
     live = Turn.objects.filter(conversation=OuterRef("pk"), state__in=Turn.LIVE)
-    listed = (
+    listed: list[Conversation] = list(
         Conversation.objects.filter(workspace=workspace)
         .annotate(is_live=Exists(live))
         .order_by("-active_at")[:LISTED]
     )
-    return threads.by_day(listed, lambda row: row.active_at, now)
+    apart = [row for row in listed if row.kind == Conversation.Kind.TEMPORARY]
+    rest = (row for row in listed if row.kind != Conversation.Kind.TEMPORARY)
+    days = threads.by_day(rest, lambda row: row.active_at, now)
+    return [("Temporary", apart), *days] if apart else days
 
 
 def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None) -> dict[str, Any]:
@@ -131,6 +134,7 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
     config = workspace_config.load(workspace.root)
     return {
         "conversation": chat,
+        "temporary": _is_temporary(request, chat),
         "groups": groups_of(account, workspace),
         "commands": commands.COMMANDS,
         "presets": presets_of(workspace, chat),
@@ -139,6 +143,13 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         "zone": account.time_zone,
         "prompt_notices": _prompt_notices(workspace, config),
     }
+
+
+def _is_temporary(request: HttpRequest, chat: Conversation | None) -> bool:
+    """Whether the chat leaves no memory, or the new one would."""
+    if chat is None:
+        return "1" in {request.GET.get("temporary"), request.POST.get("temporary")}
+    return chat.kind == Conversation.Kind.TEMPORARY
 
 
 def _prompt_notices(workspace: Workspace, config: workspace_config.Config) -> list[str]:

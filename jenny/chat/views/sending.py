@@ -42,7 +42,10 @@ def begin(request: HttpRequest) -> HttpResponse:
     chat, _ = Conversation.objects.get_or_create(
         pk=_first_id(workspace, key),
         workspace=workspace,
-        defaults={"preset": chosen_preset(workspace, request.POST.get("preset", ""))},
+        defaults={
+            "preset": chosen_preset(workspace, request.POST.get("preset", "")),
+            "kind": _kind(request),
+        },
     )
     _take_in(chat, text, key)
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
@@ -61,6 +64,12 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     _take_in(chat, text, request.POST.get("client_key", "")[:64].replace("\0", ""))
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=chat).delete()
     return _went_to(request, chat)
+
+
+def _kind(request: HttpRequest) -> str:
+    """What kind of conversation the first message begins."""
+    is_temporary = request.POST.get("temporary") == "1"
+    return Conversation.Kind.TEMPORARY if is_temporary else Conversation.Kind.PERSONAL
 
 
 def _first_id(workspace: Workspace, client_key: str) -> UUID:

@@ -72,9 +72,13 @@ def _waiting(workspace: Workspace) -> Iterator[Conversation]:
     """The conversations that hold something that is not in the history, oldest first."""
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
     unheard = Message.objects.filter(
-        conversation=OuterRef("pk"), kind__in=kinds, pk__gt=OuterRef("summarised_through")
+        conversation=OuterRef("pk"),
+        kind__in=kinds,
+        pk__gt=OuterRef("summarised_through"),
+        is_current=True,
     )
-    rows = Conversation.objects.filter(Exists(unheard), workspace=workspace)
+    temporary = Conversation.Kind.TEMPORARY
+    rows = Conversation.objects.filter(Exists(unheard), workspace=workspace).exclude(kind=temporary)
     yield from rows.select_related("workspace__owner").order_by("active_at")
 
 

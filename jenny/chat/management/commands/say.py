@@ -28,8 +28,8 @@ class Command(AnsweringCommand):
 
     help = (
         "Send TEXT to a conversation and print the reply; the turn runs in this process, "
-        "whether the app runs or not. Without --new or --conversation it goes on in the newest "
-        "conversation. A slash command works as in the chat."
+        "whether the app runs or not. Without --new, --temporary or --conversation it goes on in "
+        "the newest conversation that is not temporary. A slash command works as in the chat."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,6 +40,9 @@ class Command(AnsweringCommand):
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--conversation", default="", help="the conversation's id")
         where.add_argument("--new", action="store_true", help="begin a new conversation")
+        where.add_argument(
+            "--temporary", action="store_true", help="begin a chat that leaves no memory"
+        )
 
     def answer(self, **options: Any) -> dict[str, Any]:
         """Say it, wait for the turn's end, and give its reply."""
@@ -94,6 +97,9 @@ def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation
         except (Conversation.DoesNotExist, ValidationError) as error:
             message = f"There is no conversation {options['conversation']!r} in this workspace."
             raise CommandError(message) from error
+    if options["temporary"]:
+        return Conversation.objects.create(workspace=workspace, kind=Conversation.Kind.TEMPORARY)
+    rows = rows.exclude(kind=Conversation.Kind.TEMPORARY)
     newest = None if options["new"] else rows.order_by("-active_at").first()
     return newest or Conversation.objects.create(workspace=workspace)
 
