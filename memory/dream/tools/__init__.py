@@ -1,0 +1,29 @@
+"""Dream's tools, and nothing else: one table, from which the prompt's list is made as well.
+
+``hand`` is what they share and how they write; ``places`` says where; the tools themselves are in
+``reading``, ``edits`` and ``finishing``.
+"""
+
+from jenny.agent.tools import Stop, Tool
+from memory import skills
+from memory.dream.tools.edits import APPLY_PATCH, EDIT_FILE, MOVE_ENTRY, WRITE_FILE
+from memory.dream.tools.finishing import FINISH, Reminder
+from memory.dream.tools.hand import Desk, Hand, HandBox
+from memory.dream.tools.reading import READ_FILE
+
+TOOLS: tuple[Tool, ...] = (READ_FILE, EDIT_FILE, APPLY_PATCH, WRITE_FILE, MOVE_ENTRY, FINISH)
+WRITERS = frozenset(tool.name for tool in TOOLS) - {READ_FILE.name, FINISH.name}
+
+__all__ = ["TOOLS", "WRITERS", "Desk", "Hand", "HandBox", "Reminder", "toolbox"]
+
+
+def toolbox(hand: Hand, *, watch: Stop | None = None, max_result_chars: int = 16_000) -> HandBox:
+    """The box of a run, to be given to the loop."""
+    desk = Desk(
+        hand.workspace,
+        watch=watch,
+        max_result_chars=max_result_chars,
+        shipped=skills.shipped_files(),
+        hand=hand,
+    )
+    return HandBox(TOOLS, desk, writers=WRITERS)

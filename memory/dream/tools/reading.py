@@ -1,0 +1,39 @@
+"""Dream's tool that reads."""
+
+from jenny.agent.errors import ToolProblem
+from jenny.agent.tools import Tool, ToolOutcome, file_tools
+from jenny.workspace.errors import PathRefused
+from memory import archive
+from memory.dream.tools import places
+from memory.dream.tools.hand import Desk
+
+_FILE_READ = file_tools.read_file
+
+
+def read_file(context: Desk, path: str, offset: int = 1, limit: int = 2000) -> ToolOutcome:
+    """Read one of the memory files, a skill, or a text of the archive. Lines come numbered.
+
+    path: such as USER.md, skills/<slug>/SKILL.md, or memory/archive/<id> for an archived text
+    offset: the first line to read, from 1; a negative one counts from the end
+    limit: how many lines to read at most
+    """
+    try:
+        if path.startswith(f"{places.ARCHIVE}/"):
+            path = _archived(context, path)
+        real = places.readable(context.workspace, path)
+    except PathRefused as error:
+        raise ToolProblem(error.sentence) from error
+    return _FILE_READ(context, real, offset, limit)
+
+
+def _archived(context: Desk, path: str) -> str:
+    """The path of an archived text that may be named by the first digits of its id."""
+    name = path.removeprefix(f"{places.ARCHIVE}/")
+    root = context.workspace.root
+    found = () if "/" in name or "." in name else archive.find(root, name)
+    if len(found) == 1:
+        return found[0].path
+    return path
+
+
+READ_FILE = Tool.of(read_file)
