@@ -17,7 +17,8 @@ from jenny.workspace.rules import (
     register_rule,
 )
 from jenny.workspace.versions import observer
-from memory import budgets, forgotten, pins, protected
+from jenny.workspace.versions.outside import register_listener
+from memory import budgets, forgotten, outside, pins, protected
 from memory.archive import keep
 
 UNATTENDED = frozenset({"dream", "review"})
@@ -37,6 +38,7 @@ def install() -> None:
     register_companion(forgotten.remember_removals)
     register_rule(observer.observe, acts=True)
     register_act_rule(tell)
+    register_listener(outside.note_outside)
 
 
 def register_fence(fence: Fence) -> None:

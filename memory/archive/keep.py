@@ -30,14 +30,24 @@ _COMPARED = 400
 
 def keep(changes: Sequence[Change]) -> list[Change]:
     """The files of the archive that must land before *changes*. A companion of every act."""
-    leaving = [row for change in changes for row in _leaving(change, changes)]
-    return archived(changes[0].workspace, leaving) if leaving else []
+    found = leaving(changes)
+    return archived(changes[0].workspace, found) if found else []
 
 
-def archived(root: Path, leaving: Sequence[Archived]) -> list[Change]:
+def leaving(changes: Sequence[Change]) -> list[Archived]:
+    """What leaves the memory with an act."""
+    return [row for change in changes for row in _leaving(change, changes)]
+
+
+def id_of(item: Archived) -> str:
+    """The id that a text gets, unless another one has it."""
+    return digest(item.text)[:ID_DIGITS]
+
+
+def archived(root: Path, items: Sequence[Archived]) -> list[Change]:
     """The changes of the archive that keep these texts."""
     found: dict[str, Change] = {}
-    for item in leaving:
+    for item in items:
         change = _kept(root, item, found)
         found[change.path] = change
     return list(found.values())

@@ -12,7 +12,7 @@ from jenny.workspace.git import trees
 from jenny.workspace.git.store import Batch, Repository
 from jenny.workspace.locks import Level
 from jenny.workspace.stamped import Kept
-from jenny.workspace.versions import messages, replay, scan, tracked, writes
+from jenny.workspace.versions import messages, outside, replay, scan, tracked, writes
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.replay import Share
 from jenny.workspace.versions.scan import Skipped
@@ -211,6 +211,8 @@ class _Making:
         changes = self._changes(state, share.files)
         if not changes.keys() - {tracked.CURSOR}:
             return
+        if share.actor.kind == "outside":
+            outside.tell(self.root, share.actor, changes)
         subject, facts = self._told(state, share, goes_on=goes_on)
         self._version(
             batch, state, {path: new for path, (_, new) in changes.items()}, subject, facts
