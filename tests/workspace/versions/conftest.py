@@ -9,7 +9,7 @@ import pytest
 
 from jenny.workspace import rules
 from jenny.workspace.files import Actor, Workspace, open_workspace, register_rule
-from jenny.workspace.versions import observer
+from jenny.workspace.versions import observer, outside
 from jenny.workspace.versions.record import Recorded, RunNote, begin_run, commit_pending, commit_run
 
 CLEAN = {
@@ -23,13 +23,12 @@ CLEAN = {
 
 
 @pytest.fixture(autouse=True)
-def noted() -> Iterator[None]:
-    """Writes are noted, as they are once the apps are loaded; other tests' are not."""
-    before = dict(rules._acting)
+def noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes are noted, as they are once the apps are loaded; no rule of the memory asks."""
+    for table in ("_checking", "_acting", "_acting_on_acts", "_companions"):
+        monkeypatch.setattr(rules, table, {})
+    monkeypatch.setattr(outside, "_listeners", {})
     register_rule(observer.observe, acts=True)
-    yield
-    rules._acting.clear()
-    rules._acting.update(before)
 
 
 @pytest.fixture

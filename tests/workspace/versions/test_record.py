@@ -288,9 +288,9 @@ def test_the_message_is_made_by_code(root, dream, git):
 def test_a_huge_change_has_a_bounded_message(root, dream, git):
     """22: the counts are whole, the diff is bounded and says what it leaves out."""
     big = b"".join(b"line %d\n" % number for number in range(30_000))
-    sha = dream.run({"SOUL.md": big, "skills/z/SKILL.md": b"z\n"})
+    sha = dream.run({"USER.md": big, "skills/z/SKILL.md": b"z\n"})
     body = git("log", "-1", "--format=%b", sha)
-    assert "SOUL.md: +30000 -1" in body
+    assert "USER.md: +30000 -1" in body
     assert len(body) < 8000
     assert "more lines" in body
     assert "… 2 more files\n" in body  # with the cursor
