@@ -20,6 +20,7 @@ from jenny.chat.slices import Slice
 from jenny.chat.tasks.claims import WATCHES, Claim
 from jenny.chat.tasks.lending import give_back
 from jenny.chat.tasks.pointers import move, session_of
+from jenny.chat.tasks.restated import hear_entries
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.locks import TIMEOUT_SECONDS
@@ -92,6 +93,7 @@ def _into_history(part: _Part) -> Kept:
         one_group=True,
         timeout=part.lock_seconds,
     ).entries
+    hear_entries(part.chat, part.piece.rows, added)
     return Kept(
         cursors=tuple(entry.cursor for entry in added),
         summaries=sum(entry.kind == "summary" for entry in added),

@@ -30,6 +30,7 @@ from jenny.chat.tasks.prompts import prompt_of
 from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
+from jenny.chat.tasks.restated import hear
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
@@ -195,6 +196,7 @@ def _take(turn: Turn, step: int) -> list[Message]:
         for row in rows:
             row.turn, row.step = turn, step
         Message.objects.bulk_update(rows, ["turn", "step"])
+    hear(turn.conversation, rows)
     return rows
 
 
