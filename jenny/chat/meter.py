@@ -8,7 +8,7 @@ from jenny.workspace.config import Config
 if TYPE_CHECKING:
     from jenny.chat.models import Conversation
 
-# Tokens kept free beside the answer (``02-memory-pipeline`` §3).
+# Tokens kept free beside the answer.
 RESERVE = 1024
 
 _THOUSAND = 1000

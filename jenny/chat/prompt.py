@@ -1,4 +1,4 @@
-"""Puts a run's system prompt together from what the floors below give (``04`` §2).
+"""Puts a run's system prompt together from what the floors below give.
 
 ``jenny.agent.runs`` says which blocks a kind of run has. Every block is read from disk on every
 turn; while nothing changed, the bytes are the same.

@@ -1,4 +1,4 @@
-"""Which part of a conversation goes into the history, and what is told of it (``02`` §3).
+"""Which part of a conversation goes into the history, and what is told of it.
 Plain: it is given rows, oldest first, and the pointers.
 """
 
@@ -71,10 +71,11 @@ def oldest(rows: Sequence["Row"], at: Pointers, *, tokens: int = 0, keep: int = 
     )
     if not gone:
         return None
-    leaving = context[:gone]
+    last = context[gone - 1].pk
+    # Also what left the context earlier and is not in the history: an edit may bring that about.
     return Slice(
-        tuple(row for row in leaving if row.pk > at.summarised_through),
-        max(at.summarised_through, leaving[-1].pk),
+        tuple(row for row in rows if at.summarised_through < row.pk <= last),
+        max(at.summarised_through, last),
         context[gone].pk,
         _sum(weights[:gone]),
     )

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from jenny.chat.views import conversations, entries, events, pages, sending
+from jenny.chat.views import conversations, entries, events, pages, sending, versions
 
 app_name = "chat"
 
@@ -18,6 +18,9 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/send", sending.send, name="send"),
     path("chat/<uuid:conversation_id>/stop", sending.stop, name="stop"),
     path("chat/<uuid:conversation_id>/retry", sending.retry, name="retry"),
+    path("chat/<uuid:conversation_id>/edit/<int:message_id>", versions.edit, name="edit"),
+    path("chat/<uuid:conversation_id>/regenerate", versions.regenerate, name="regenerate"),
+    path("chat/<uuid:conversation_id>/version", versions.version, name="version"),
     path("chat/<uuid:conversation_id>/draft", sending.draft, name="draft"),
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),

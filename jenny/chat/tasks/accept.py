@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 # Characters of one message; a model's window holds less.
 LONGEST = 1_000_000
 TITLE_LENGTH = 60
+# What /new leaves in the thread.
+SESSION_BEGINS = "New session started."
 
 
 class Refused(ValueError):
@@ -243,11 +245,12 @@ def retry(conversation: Conversation, turn_id: int) -> Turn | None:
         conversation.locked()
         if conversation.turns.filter(state__in=Turn.LIVE).exists():
             return None
-        if not conversation.turns.filter(pk=turn_id, can_retry=True, retried=False).update(
-            retried=True
-        ):
+        asked = conversation.messages.filter(turn=turn_id, kind=Message.Kind.USER, is_current=True)
+        if not asked.exists() or not conversation.turns.filter(
+            pk=turn_id, can_retry=True, retried=False
+        ).update(retried=True):
             return None
-        Message.objects.filter(turn=turn_id, kind=Message.Kind.USER).update(turn=None, step=0)
+        asked.update(turn=None, step=0)
         turn = Turn.objects.create(conversation=conversation)
     publisher = Publisher(conversation)
     for message in Message.objects.filter(turn=turn_id, kind=Message.Kind.ANSWER):
@@ -273,7 +276,7 @@ def _start_anew(conversation: Conversation, client_key: str) -> Message:
     with transaction.atomic():
         # All at once: a message that comes in meanwhile is before the divider or behind it.
         asked = _ask_to_end(conversation.locked())
-        divider = add(conversation, Message.Kind.DIVIDER, "New session started.", client_key)
+        divider = add(conversation, Message.Kind.DIVIDER, SESSION_BEGINS, client_key)
         # What was said before waits for the history; the sweep sees to it without a broker too.
         Conversation.objects.filter(pk=conversation.pk).update(
             context_from=divider.pk,

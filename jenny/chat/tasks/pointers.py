@@ -35,7 +35,8 @@ def settle(claim: Claim) -> None:
             pk__gte=anchor[0], pk__lte=anchor[1], kind__in=kinds, is_current=True
         )
         last = about.order_by("-pk").first()
-        if last is None:
+        if last is None or last.pk != anchor[1]:
+            # They are about another version, which is not shown.
             return
         Conversation.objects.filter(pk=chat.pk).update(summarised_through=anchor[1])
         Summary.objects.create(

@@ -1,4 +1,4 @@
-"""When a conversation has become too large for its model, and by how much (``02`` §3)."""
+"""When a conversation has become too large for its model, and by how much."""
 
 from jenny.chat.meter import meter
 from jenny.chat.models import Conversation

@@ -141,6 +141,10 @@ class Publisher:
         """The context's fill changed. *note*: what is too big; ``None`` leaves what is there."""
         self._row(self.conversation, events.meter(sentence, percent, note))
 
+    def changed(self) -> None:
+        """Other messages stand in the thread now: pages render it anew."""
+        self._row(self.conversation, events.RESET)
+
     def conversation_gone(self) -> None:
         """The conversation was deleted: nothing of it stays in the stream, and whoever reads it
         looks again and finds that."""

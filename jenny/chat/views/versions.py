@@ -1,0 +1,107 @@
+"""Versions of what was said: edit and send again, have it answered again, look at another one.
+
+Without script each of them is a form that leads back to the thread; with it, the stream tells
+every page to render the thread anew.
+"""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jenny.accounts import access as accounts
+from jenny.chat import access
+from jenny.chat.models import Conversation, Message
+from jenny.chat.tasks import branching
+from jenny.chat.tasks.accept import Refused
+from jenny.chat.thread import item
+from jenny.chat.views import pages
+
+_BACK = {"-1": -1, "1": 1}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@access.deleted_is_not_found
+def edit(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResponse:
+    """A message in a field, to be changed; on POST it is sent again."""
+    chat = access.conversation(request, conversation_id)
+    if request.method == "POST":
+        text = request.POST.get("text", "")
+        try:
+            branching.edit(chat, message_id, text)
+        except Refused as refused:
+            return _form(request, chat, message_id, text, str(refused))
+        return _done(request, chat)
+    row = chat.messages.filter(pk=message_id, kind=Message.Kind.USER, is_current=True).first()
+    if row is None:
+        raise Http404
+    if _is_script(request) and "cancel" in request.GET:
+        return render(request, "chat/thread.html#said", {"item": item(row)})
+    return _form(request, chat, message_id, row.text, "")
+
+
+@require_POST
+@access.deleted_is_not_found
+def regenerate(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Have a turn's messages answered again."""
+    chat = access.conversation(request, conversation_id)
+    try:
+        branching.again(chat, _number(request, "turn"))
+    except Refused as refused:
+        return _refused(request, chat, str(refused))
+    return _done(request, chat)
+
+
+@require_POST
+@access.deleted_is_not_found
+def version(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Show the version before or behind the one of a message."""
+    chat = access.conversation(request, conversation_id)
+    step = _BACK.get(request.POST.get("step", ""), 0)
+    try:
+        branching.show(chat, _number(request, "message"), step)
+    except Refused as refused:
+        return _refused(request, chat, str(refused))
+    return _done(request, chat)
+
+
+def _form(
+    request: HttpRequest, chat: Conversation, message_id: int, text: str, problem: str
+) -> HttpResponse:
+    context = {
+        "conversation": chat,
+        "message_id": message_id,
+        "text": text,
+        "rows": min(12, 1 + text.count("\n") + len(text) // 70),
+        "problem": problem,
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    if _is_script(request):
+        return render(request, "chat/edit.html#form", context, status=status)
+    context["groups"] = pages.groups_of(accounts.account(request), chat.workspace)
+    return render(request, "chat/edit.html", context, status=status)
+
+
+def _done(request: HttpRequest, chat: Conversation) -> HttpResponse:
+    if _is_script(request):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return HttpResponseRedirect(reverse("chat:conversation", args=[chat.pk]))
+
+
+def _refused(request: HttpRequest, chat: Conversation, sentence: str) -> HttpResponse:
+    if _is_script(request):
+        return HttpResponse(sentence, status=HTTPStatus.CONFLICT, content_type="text/plain")
+    return pages.show(request, chat.workspace, chat, problem=sentence)
+
+
+def _number(request: HttpRequest, name: str) -> int:
+    """A number that a form sent; 0 when it is none."""
+    value = request.POST.get(name, "")
+    return int(value[:18]) if value.isascii() and value.isdecimal() else 0
+
+
+def _is_script(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Request") == "true"
