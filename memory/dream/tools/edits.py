@@ -13,7 +13,7 @@ from jenny.agent.messages import clean
 from jenny.agent.tools import Tool, ToolOutcome, file_access, matching
 from memory import facts, files, near
 from memory.dream.tools import places, sections
-from memory.dream.tools.hand import Desk, Hand, Step, told
+from memory.dream.tools.hand import Desk, Hand, Landed, Step, told
 
 _EDITS = 40
 _TEXT_CHARS = 64_000
@@ -236,7 +236,7 @@ def _bounded(text: str) -> str:
     return clean(text)
 
 
-def _outcome(hand: Hand, landed: Sequence, known: Sequence[str] = ()) -> ToolOutcome:
+def _outcome(hand: Hand, landed: Sequence[Landed], known: Sequence[str] = ()) -> ToolOutcome:
     """What the model is told of a call that did not fail."""
     parts = (
         [told(landed, hand)] if landed else ["Nothing was written: there was nothing to change."]

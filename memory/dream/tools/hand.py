@@ -161,8 +161,8 @@ class Hand:
             self._record_refusal(tool, steps, drafts, named, refusal)
             raise ToolProblem(refusal.sentence) from refusal
         except WriteRefused as refused:
-            refusal = _Refusal(refused.rule, refused.sentence)
-            self._record_refusal(tool, steps, drafts, named, refusal)
+            as_one = _Refusal(refused.rule, refused.sentence)
+            self._record_refusal(tool, steps, drafts, named, as_one)
             if refused.rule == "epoch":
                 raise Cancelled("lost") from refused
             raise ToolProblem(refused.sentence) from refused
