@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("accounts", "0002_developer_mode"),
+        ("accounts", "0001_initial"),
         ("memory", "0001_snapshots"),
     ]
 
