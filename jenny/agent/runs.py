@@ -24,6 +24,18 @@ BLOCKS = (
     "tools",
 )
 
+# Dream's prompt is put together by itself (``memory.dream.prompt``), of these.
+DREAM_BLOCKS = (
+    "dream_rules",
+    "dream_guide",
+    "dream_files",
+    "dream_pins",
+    "dream_skills",
+    "dream_forgotten",
+    "dream_archive",
+    "dream_snapshot",
+)
+
 FILE_TOOLS = (
     "read_file",
     "list_dir",
@@ -49,7 +61,7 @@ class RunKind:
 
 def _table(*kinds: RunKind) -> dict[str, RunKind]:
     for kind in kinds:
-        if unknown := kind.blocks - set(BLOCKS):
+        if unknown := kind.blocks - {*BLOCKS, *DREAM_BLOCKS}:
             message = f"Run kind {kind.name} names unknown blocks: {sorted(unknown)}."
             raise ValueError(message)
     return {kind.name: kind for kind in kinds}
@@ -70,4 +82,10 @@ RUN_KINDS = _table(
         actor="temporary",
     ),
     RunKind("title", blocks=frozenset({"title"})),
+    RunKind(
+        "dream",
+        blocks=frozenset(DREAM_BLOCKS),
+        tools=("read_file", "edit_file", "apply_patch", "write_file", "move_entry", "finish"),
+        actor="dream",
+    ),
 )
