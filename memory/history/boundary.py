@@ -1,4 +1,4 @@
-"""Where a conversation may be cut: only before a user's turn (02 §3).
+"""Where a conversation may be cut: only before a user's turn.
 
 So a call is never parted from its result, a turn is never split, and the last exchange stays.
 All of it counts messages from the first that the model still sees.

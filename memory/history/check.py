@@ -10,7 +10,7 @@ from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.versions.history import open_history
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import compaction, cursors, log, reading, tail
+from memory.history import compaction, cursors, legacy, log, reading, tail
 from memory.history.entries import parse
 
 _LISTED = 5
@@ -19,10 +19,30 @@ _LISTED = 5
 def check(root: Path, *, repair: bool) -> Iterator[Finding]:
     """Lines that hold no entry, an end that was never finished, cursors that are no numbers, and
     how much waits for Dream."""
+    yield from _older(root, repair=repair)
     yield from _dream_cursor(root, repair=repair)
     yield from _lines(root, repair=repair)
     yield from _counter(root, repair=repair)
     yield from _kept_aside(root)
+
+
+def _older(root: Path, *, repair: bool) -> Iterator[Finding]:
+    """The history of an older program: still to be taken over, in the way, or set aside."""
+    problem = ""
+    if legacy.is_there(root) and repair:
+        try:
+            legacy.take_over(root)
+        except WorkspaceError as error:
+            problem = error.sentence
+    if problem or (legacy.is_there(root) and (problem := legacy.problem(root))):
+        sentence = f"The history of an older program is not taken over: {problem}"
+        yield Finding(legacy.PATH, sentence, "Put it right, move it elsewhere, or delete it.")
+    elif legacy.is_there(root):
+        sentence = "The history of an older program. It is taken over with the next message."
+        yield Finding(legacy.PATH, sentence, "None is needed; repair does it now.", "note")
+    for name in legacy.kept(root):
+        sentence = f"The history of an older program, taken over into {log.PATH}."
+        yield Finding(name, sentence, "Nothing reads it. Delete it when you like.", "note")
 
 
 def _lines(root: Path, *, repair: bool) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""A slice of a conversation becomes entries of the history (02 §3).
+"""A slice of a conversation becomes entries of the history.
 
 Values in, entries out: whoever calls loads the messages, adds the entries to the history, and only
 then moves the conversation's pointers. What cannot be summarised becomes a raw text of exactly

@@ -2,7 +2,7 @@
 
 ``memory/.cursor`` can be derived and is never believed against the file. ``memory/.dream_cursor``
 cannot: absent or blank it is 0, anything else than a number is an error, since 0 means to read
-everything once more (02 §2).
+everything once more.
 """
 
 import re

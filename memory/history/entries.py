@@ -1,4 +1,4 @@
-"""Entries of the history: one line of JSON each (02 §2).
+"""Entries of the history: one line of JSON each.
 
 Lines are written with their characters as they are, since people search them. What a line holds
 beside the keys known here is left alone.
@@ -13,6 +13,7 @@ from jenny.agent.messages import clean
 
 type Kind = Literal["summary", "raw", "note"]
 
+FILE = "memory/history.jsonl"
 # Larger numbers would not fit a database.
 MAX_CURSOR = 2**62
 STAMP = "%Y-%m-%d %H:%M"

@@ -1,4 +1,4 @@
-"""The history file is added to here, and only here (02 §2).
+"""The history file is added to here, and only here.
 
 Everything happens under the history lock, whoever adds and from whichever process: the end of the
 file is put right, cursors are given out, all entries of one act are written in one piece and
@@ -10,12 +10,11 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from jenny.agent.messages import clean
-from jenny.workspace import config, linefile, locks
+from jenny.workspace import linefile, locks
 from jenny.workspace.errors import WorkspaceError, WriteFailed
 from jenny.workspace.files import open_workspace
 from jenny.workspace.linefile import GrowingLines, Lines
@@ -23,12 +22,13 @@ from jenny.workspace.locks import Level
 from jenny.workspace.redact import Hit, redact
 from jenny.workspace.rules import Actor
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, pieces, tail
-from memory.history.entries import MAX_CURSOR, STAMP, Entry, NewEntry, parse, render
+from memory.history import archive, cursors, legacy, pieces, stamps, tail
+from memory.history.entries import FILE, MAX_CURSOR, STAMP, Entry, NewEntry, parse, render
 
 logger = logging.getLogger(__name__)
 
-PATH = "memory/history.jsonl"
+PATH = FILE
+zone_of = stamps.zone_of
 # So many bytes at the end must be in order, else all of the file is read.
 _LOOKED_AT = 4_096
 ACTOR = Actor("pipeline", run="history")
@@ -89,6 +89,7 @@ def writing(
     """The workspace's real folder and its history file, under the history lock."""
     # Opening it settles what a crash cut short, a restore of the history among it.
     real = open_workspace(root, ACTOR).root
+    legacy.before_adding(real, timeout=timeout)
     with (
         locks.hold(real, Level.HISTORY, timeout=timeout),
         linefile.open_growing(real, PATH, ACTOR) as file,
@@ -102,11 +103,6 @@ def note_last(real: Path, cursor: int) -> None:
         linefile.note(real, cursors.COUNTER, b"%d\n" % cursor, ACTOR)
     except WorkspaceError as error:
         logger.warning("the last cursor could not be noted: %s", error)
-
-
-def zone_of(root: Path, fallback: str = "") -> str:
-    """The zone that the history's stamps are in: the workspace's, else *fallback*, else UTC."""
-    return config.load(root).get("agents.defaults.timezone") or fallback or "UTC"
 
 
 def highest(real: Path, file: Lines) -> int:
@@ -190,9 +186,6 @@ def _grouped(drafts: list[Entry]) -> list[Entry]:
 
 def _stamper(root: Path, fallback: str) -> Callable[[datetime | None], str]:
     """What makes stamps of aware times (``None``: of now) in the workspace's zone."""
-    try:
-        zone: tzinfo = ZoneInfo(zone_of(root, fallback))
-    except (LookupError, ValueError, OSError):
-        zone = UTC
+    zone = stamps.zone(root, fallback)
     now = datetime.now(UTC)
     return lambda when: (when or now).astimezone(zone).strftime(STAMP)

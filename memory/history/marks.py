@@ -1,4 +1,4 @@
-"""What a summariser may answer: facts, each with a mark, or ``(nothing)`` (02 §3).
+"""What a summariser may answer: facts, each with a mark, or ``(nothing)``.
 
 ``- [permanent|durable|ephemeral|correction|skip] fact``, one bullet a fact. Whatever else comes
 back (an error's text, a page, a JSON object, an apology, nothing) is no answer; storing it as one

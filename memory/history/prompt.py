@@ -1,4 +1,4 @@
-"""What was said lately, for the prompt: the entries that Dream has not read yet (04 §2).
+"""What was said lately, for the prompt: the entries that Dream has not read yet.
 
 So a new conversation goes on where another one stopped. They are a record and no orders: they
 stand in a fence that nothing in them can close, and no line of an entry looks like the head of
@@ -17,7 +17,7 @@ from memory import files
 from memory.errors import CursorBroken
 from memory.forgotten import PATH as FORGOTTEN
 from memory.forgotten import without_forgotten
-from memory.history import edited, log, reading
+from memory.history import edited, legacy, log, reading
 from memory.history.edited import Gone
 from memory.history.entries import Entry
 
@@ -40,6 +40,7 @@ _KEPT_FORMAT = "\u200c\u200d"
 
 def block(root: Path) -> Block | None:
     """The block of the workspace at *root*; ``None`` when nothing waits for Dream."""
+    legacy.if_free(root)
     gone = edited.messages(root)
     return _derive(root, gone) if gone else _BLOCKS.read(root)
 

@@ -1,7 +1,7 @@
 """What is recorded already, for the summariser, so that a fact is not extracted again and again.
 
 Facts that wait for Dream come first, then the bullets of the memory files; entries and bullets
-whole or not at all, and never a raw text (02 §3).
+whole or not at all, and never a raw text.
 """
 
 import re

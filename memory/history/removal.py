@@ -21,9 +21,15 @@ def waiting(root: Path, conversation: str) -> tuple[Entry, ...]:
     return tuple(entry for entry in found if entry.conversation == conversation)
 
 
-def remove(root: Path, conversation: str, *, timeout: float = locks.TIMEOUT_SECONDS) -> int:
+def remove(
+    root: Path,
+    conversation: str,
+    *,
+    only: frozenset[int] | None = None,
+    timeout: float = locks.TIMEOUT_SECONDS,
+) -> int:
     """Take the entries about that conversation that Dream has not read out of the history; how
-    many they were.
+    many they were. *only*: those of these numbers.
 
     Raises:
         CursorBroken: nobody knows what Dream has read; nothing was removed.
@@ -38,7 +44,10 @@ def remove(root: Path, conversation: str, *, timeout: float = locks.TIMEOUT_SECO
         for line in lines:
             entry = parse(line)
             is_going = (
-                entry is not None and entry.cursor > read_to and entry.conversation == conversation
+                entry is not None
+                and entry.cursor > read_to
+                and entry.conversation == conversation
+                and (only is None or entry.cursor in only)
             )
             (going if is_going else staying).append(line)
         if going:

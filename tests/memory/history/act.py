@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from jenny.workspace.files import Actor, open_workspace
-from memory.history import compaction, cursors, log, reading
+from memory.history import compaction, cursors, legacy, log, reading
 from memory.history.entries import NewEntry
 
 STEPS = ("fsync", "rename", "unlink", "mkdir", "pwrite", "ftruncate")
@@ -64,6 +64,18 @@ def torn(root: Path) -> None:
 def compact(root: Path) -> None:
     """Old entries move to the archive."""
     compaction.compact(root, cap=CAP)
+
+
+def take_over(root: Path) -> None:
+    """An older history is taken over."""
+    legacy.take_over(root)
+
+
+def start_older(root: Path) -> None:
+    """An older history, and none of ours."""
+    (root / "memory").mkdir(parents=True)
+    old = [f"[2026-{at % 3 + 1:02}-01 10:00] old {at}\n\n" for at in range(1, 41)]
+    (root / "memory" / "HISTORY.md").write_text("".join(old))
 
 
 def die_at(number: int) -> None:
@@ -113,7 +125,7 @@ def die(folder: Path, act: Callable[[Path], None]) -> None:
         number += 1
         root = folder / "workspace"
         shutil.rmtree(root, ignore_errors=True)
-        start(root)
+        (start_older if act is take_over else start)(root)
 
         def mortal(number: int = number, root: Path = root) -> None:
             die_at(number)

@@ -152,7 +152,7 @@ LINES = st.one_of(
 
 
 def is_entry(text: bytes) -> bool:
-    """The rule of 02 §2, said once more."""
+    """The rule of the documents, said once more."""
     try:
         row = json.loads(text.decode().removeprefix("\ufeff"))
     except (ValueError, RecursionError):
