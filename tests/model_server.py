@@ -114,7 +114,7 @@ class ModelServer:
         with self._changed:
             return self._gates.setdefault(name, threading.Event())
 
-    def wait_for(self, count: int, seconds: float = 20.0) -> list[Request]:
+    def wait_for(self, count: int, seconds: float = 60.0) -> list[Request]:
         """The requests, as soon as there are *count*."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.requests) >= count, seconds), (

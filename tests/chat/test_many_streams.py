@@ -59,8 +59,8 @@ def test_each_of_many_pages_hears_what_is_said(start_stack):
             received(lines, selector)
             return all(words in text for text in lines.values())
 
-        wait_until(lambda: told(b"retry:"), 40, "every stream to open")
+        wait_until(lambda: told(b"retry:"), what="every stream to open")
         person.send(chat, "/status")
-        wait_until(lambda: told(b"/status"), 40, "every page to hear of the message")
+        wait_until(lambda: told(b"/status"), what="every page to hear of the message")
         web = psutil.Process(stack.pids()["web"])
         assert web.num_fds() > FEW_FILES

@@ -94,7 +94,7 @@ def test_a_message_that_waits_is_answered_although_the_turn_before_failed(
     wait_until(lambda: asked(model_server, first), what="the model to be asked")
     owner.send(chat, second)
     model_server.open(words)
-    wait_until(lambda: "Answered all the same." in owner.thread(chat), 30, "its answer")
+    wait_until(lambda: "Answered all the same." in owner.thread(chat), what="its answer")
     assert "Waiting" not in text_of(owner.answer(chat))
 
 
@@ -108,7 +108,7 @@ def test_a_message_behind_new_is_never_read_by_the_turn_before_it(owner, model_s
     wait_until(lambda: "Old words." in owner.thread(chat), what="the first answer")
     owner.send(chat, "/new")
     owner.send(chat, new)
-    wait_until(lambda: "The new session." in owner.thread(chat), 30, "the new answer")
+    wait_until(lambda: "The new session." in owner.thread(chat), what="the new answer")
     model_server.open(words)
     [request] = asked(model_server, new)
     assert old not in " ".join(request.texts())
@@ -123,7 +123,7 @@ def test_a_message_sent_right_after_stop_is_answered(owner, model_server, words)
     wait_until(lambda: "Old words." in owner.thread(chat), what="the first answer")
     owner.post(f"/chat/{chat}/stop")
     owner.send(chat, new)
-    wait_until(lambda: "Answered." in owner.thread(chat), 30, "the answer")
+    wait_until(lambda: "Answered." in owner.thread(chat), what="the answer")
     model_server.open(words)
 
 

@@ -93,7 +93,7 @@ def deployment(scratch, postgres) -> Iterator[Deployment]:
         finally:
             codes = composition.end()
             redis.terminate()
-            redis.wait(timeout=20)
+            redis.wait(timeout=60)
     assert set(codes) == {0}
 
 
@@ -187,20 +187,20 @@ def test_a_lost_worker_is_noticed_and_the_other_goes_on(deployment):
         holders = deployment.holders()
         return holders if len(set(holders.values())) == 2 else {}
 
-    wait_until(both_are_busy, 40, "both workers to hold a turn")
+    wait_until(both_are_busy, what="both workers to hold a turn")
     for chat in chats:
-        wait_until(lambda chat=chat: "So far so good" in text_of(web.thread(chat)), 30)
+        wait_until(lambda chat=chat: "So far so good" in text_of(web.thread(chat)))
     before = deployment.holders()
     victim, survivor = deployment.workers
     victim.kill()
-    wait_until(lambda: len(set(deployment.holders().values())) == 1, 40, "the loss to be noticed")
+    wait_until(lambda: len(set(deployment.holders().values())) == 1, what="the loss to be noticed")
     kept = set(deployment.holders())
     assert len({before[turn] for turn in kept}) == 1
     assert {before[turn] for turn in kept} != {before[turn] for turn in set(before) - kept}
     # More turns than the pool has connections: one that waits for its model holds none.
     many = [web.begin(f"{words} on one host {number}") for number in range(30)]
     for chat in many:
-        wait_until(lambda chat=chat: "So far so good" in text_of(web.thread(chat)), 30)
+        wait_until(lambda chat=chat: "So far so good" in text_of(web.thread(chat)))
     deployment.model.open("long ones")
     threads = [text_of(web.answer(chat)) for chat in chats]
     finished = [thread for thread in threads if "So far so good, and done." in thread]

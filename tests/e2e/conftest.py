@@ -118,4 +118,4 @@ def signed_in(new_page: Callable[..., Page], scripted: Stack, owner: Client) -> 
 
 def idle(page: Page) -> None:
     """Wait until nothing runs in the conversation that *page* shows."""
-    expect(page.locator("#thread")).to_have_attribute("data-state", "idle", timeout=30_000)
+    expect(page.locator("#thread")).to_have_attribute("data-state", "idle")

@@ -8,13 +8,14 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import Everything, idle, new_words, only_for
 from tests.model_server import Fail, Gate, ModelServer, Say, Stop
-from tests.support.browser import Complaints
+from tests.support.browser import Complaints, follow
 from tests.support.chat import asked
 from tests.support.client import Client
 from tests.support.stack import OWNER, PASSWORD, Stack
 from tests.support.waiting import wait_until
 
 FIELD = "Message to Jenny"
+COPIED = "navigator.clipboard.readText()"
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_an_ended_session_keeps_the_text(
     page.goto(f"/chat/{chat}/")
     page.context.clear_cookies(name="sessionid")
     page.get_by_label(FIELD).fill("written too late")
-    page.get_by_label(FIELD).press("Enter")
+    follow(page, lambda: page.get_by_label(FIELD).press("Enter"))
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
     log_in(page)
     expect(page).to_have_url(re.compile(f"/chat/{chat}/$"))
@@ -210,7 +211,7 @@ def log_in(page: Page) -> None:
     """Fill in the login and wait for the page behind it."""
     page.get_by_label("User name").fill(OWNER)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    follow(page, page.get_by_role("button", name="Log in").click)
     expect(page.get_by_label(FIELD)).to_be_visible()
 
 
@@ -301,14 +302,13 @@ def test_code_and_messages_can_be_copied(
     page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=scripted.url)
     page.goto(f"/chat/{everything.chat}/")
     page.get_by_role("button", name="Copy code").first.click()
-    code = page.evaluate("navigator.clipboard.readText()")
-    assert code.startswith("def monthly(")
+    page.wait_for_function(f"{COPIED}.then(text => text.startsWith('def monthly('))")
+    expect(page.locator("#announce")).to_have_text("Copied")
     answer = page.locator(".answer", has_text="You decided on")
     answer.hover()
-    answer.locator("footer").get_by_role("button").click()
-    expect(answer.locator("footer").get_by_role("button")).to_have_text("Copied")
-    words = page.evaluate("navigator.clipboard.readText()")
-    assert "4 November" in words
+    answer.locator("footer").get_by_role("button", name="Copy").click()
+    page.wait_for_function(f"{COPIED}.then(text => text.includes('4 November'))")
+    words = page.evaluate(COPIED)
     assert "Python\nCopy" not in words, "the page's own labels are not the answer's"
     kinds = page.evaluate("navigator.clipboard.read().then(items => items[0].types)")
     assert set(kinds) == {"text/plain", "text/html"}
@@ -327,8 +327,7 @@ def test_a_chat_can_be_held_without_script(
     page = signed_in(java_script_enabled=False)
     page.goto("/chat/")
     page.get_by_label(FIELD).fill(words)
-    page.get_by_role("button", name="Send").click()
-    page.wait_for_url("**/chat/*-*/")
+    follow(page, page.get_by_role("button", name="Send").click)
     chat = page.url.rstrip("/").rsplit("/", 1)[1]
     owner.answer(chat)
     page.reload()
@@ -336,20 +335,20 @@ def test_a_chat_can_be_held_without_script(
     gate = new_words()
     model_server.script(Say("Begun"), Gate(gate), when=only_for(gate))
     page.get_by_label(FIELD).fill(gate)
-    page.get_by_role("button", name="Send").click()
+    follow(page, page.get_by_role("button", name="Send").click)
     wait_until(lambda: "Begun" in owner.page(chat), what="the answer to begin")
     page.reload()
-    page.get_by_role("button", name="Stop").click()
+    follow(page, page.get_by_role("button", name="Stop").click)
     owner.answer(chat)
     page.reload()
     expect(page.get_by_text("Begun")).to_be_visible()
     page.get_by_role("button", name="Rename or delete").click()
     page.get_by_role("textbox", name="Name").fill("No script")
-    page.get_by_role("button", name="Rename", exact=True).click()
+    follow(page, page.get_by_role("button", name="Rename", exact=True).click)
     expect(page.get_by_role("heading", name="No script")).to_be_visible()
     page.get_by_role("button", name="Rename or delete").click()
-    page.get_by_role("link", name="Delete this conversation").click()
-    page.get_by_role("button", name="Delete it").click()
+    follow(page, page.get_by_role("link", name="Delete this conversation").click)
+    follow(page, page.get_by_role("button", name="Delete it").click)
     expect(page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
     assert owner.get(f"/chat/{chat}/").status_code == 404
 

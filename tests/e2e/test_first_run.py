@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Complaints
+from tests.support.browser import Complaints, follow
 from tests.support.stack import PASSWORD, Stack
 
 
@@ -21,23 +21,22 @@ def test_from_the_printed_link_to_an_answer(
     page.get_by_label("User name").fill("ana")
     complaints.allow("422")
     page.get_by_label("Password").fill("short")
-    page.get_by_role("button").click()
+    follow(page, page.get_by_role("button").click)
     # What was wrong is told to a screen reader with the field that it is about.
     field = page.get_by_label("Password")
     expect(field).to_have_accessible_description(re.compile("too short"))
     field.fill(PASSWORD)
-    page.get_by_role("button").click()
+    follow(page, page.get_by_role("button").click)
     expect(page).to_have_url(f"{stack.url}/setup/model/")
     expect(page.get_by_label("Address of the server")).to_be_hidden()
     page.get_by_label("The demo model").check()
     expect(page.get_by_label("API key", exact=True)).to_be_hidden()
-    page.get_by_role("button", name="Start chatting").click()
+    follow(page, page.get_by_role("button", name="Start chatting").click)
     expect(page).to_have_url(f"{stack.url}/chat/")
     expect(page.get_by_text("no language model is connected")).to_be_visible()
     page.get_by_role("textbox").first.fill("Hello there")
-    # The button, which sends without script, too: the page's script may still be loading.
-    page.get_by_role("button", name="Send").click()
-    expect(page.locator(".prose").first).to_be_visible(timeout=30_000)
+    follow(page, page.get_by_role("button", name="Send").click)
+    expect(page.locator(".prose").first).to_be_visible()
     with sqlite3.connect(stack.data.database) as database:
         (zone,) = database.execute("SELECT time_zone FROM accounts_account").fetchone()
     assert zone == "Asia/Tokyo"
@@ -54,11 +53,11 @@ def test_a_model_is_connected_and_tested_in_the_settings(
     page.get_by_label("Model", exact=True).fill("scripted-model")
     page.get_by_text("More", exact=True).click()
     page.get_by_label("Name of this preset").fill("tested")
-    page.get_by_role("button", name="Save and use").click()
+    follow(page, page.get_by_role("button", name="Save and use").click)
     expect(page.get_by_text("New answers come from tested")).to_be_visible()
     page.get_by_role("button", name="Test tested").click()
-    expect(page.get_by_text("scripted-model answered in")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("scripted-model answered in")).to_be_visible()
     expect(page).to_have_url(f"{page.url.split('/settings')[0]}/settings/models/")
-    page.get_by_role("link", name="Change tested").click()
-    page.get_by_role("button", name="Remove tested").click()
+    follow(page, page.get_by_role("link", name="Change tested").click)
+    follow(page, page.get_by_role("button", name="Remove tested").click)
     expect(page.get_by_text("tested is removed")).to_be_visible()

@@ -34,7 +34,7 @@ class Watched:
 
     def shows(self, text: str) -> None:
         """The page shows *text* as the whole answer, without having been loaded again."""
-        expect(self.page.locator(".answer .prose")).to_have_text(text, timeout=30_000)
+        expect(self.page.locator(".answer .prose")).to_have_text(text)
         assert self.page.evaluate("window.isTheSamePage")
         assert len(asked(self.model, self.words)) == 1
 
@@ -77,7 +77,7 @@ def test_a_killed_web_server_is_waited_for(watch: Callable[..., Watched]) -> Non
     watched = watch()
     pid = watched.stack.kill("web")
     watched.go_on()
-    wait_until(lambda: watched.stack.pids().get("web") not in {None, pid}, 30, "a new web server")
+    wait_until(lambda: watched.stack.pids().get("web") not in {None, pid}, what="a new web server")
     idle(watched.page)
     watched.shows(FIRST + SECOND)
     expect(watched.page.locator("#status")).to_have_text("")
@@ -91,11 +91,11 @@ def test_a_killed_worker_is_told_and_its_answer_can_be_tried_again(
     page = watched.page
     watched.stack.kill("chat")
     again = page.get_by_role("button", name="Try again")
-    expect(again).to_be_visible(timeout=20_000)
+    expect(again).to_be_visible()
     watched.shows(FIRST)
     watched.model.script("Whole this time.", when=only_for(watched.words))
     again.click()
-    expect(page.locator(".answer .prose").last).to_have_text("Whole this time.", timeout=40_000)
+    expect(page.locator(".answer .prose").last).to_have_text("Whole this time.")
     assert page.evaluate("window.isTheSamePage")
     assert len(asked(watched.model, watched.words)) == 2
 
@@ -110,7 +110,7 @@ def test_a_killed_valkey_costs_the_page_nothing(watch: Callable[..., Watched], f
         for file in (watched.stack.data.redis / "appendonlydir").glob("*"):
             file.unlink()
     watched.go_on()
-    wait_until(lambda: watched.stack.pids().get("valkey") not in {None, pid}, 30, "a new Valkey")
+    wait_until(lambda: watched.stack.pids().get("valkey") not in {None, pid}, what="a new Valkey")
     idle(page)
     watched.shows(FIRST + SECOND)
     page.get_by_label("Message to Jenny").fill("/skill")

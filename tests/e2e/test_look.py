@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import MARKDOWN, Everything, idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Pause, Say
-from tests.support.browser import Complaints
+from tests.support.browser import Complaints, follow, still
 from tests.support.client import Client
 from tests.support.stack import Stack
 
@@ -20,6 +20,7 @@ VIEWS = [(width, scheme) for width in WIDTHS for scheme in SCHEMES]
 
 def faults(page: Page) -> list[str]:
     """What axe finds on *page*, with every row of the thread open."""
+    page.wait_for_load_state()
     page.evaluate("for (const row of document.querySelectorAll('details')) row.open = true")
     found = Axe().run(page).response["violations"]
     return [
@@ -85,7 +86,7 @@ def test_axe_finds_nothing_on_pages_of_a_stranger(
     found = faults(page)
     page.get_by_label("User name").fill("nobody")
     page.get_by_label("Password").fill("nothing at all")
-    page.get_by_role("button", name="Log in").click()
+    follow(page, page.get_by_role("button", name="Log in").click)
     expect(page.get_by_role("alert")).to_be_visible()
     found += faults(page)
     assert overflow(page) <= 0
@@ -107,8 +108,7 @@ def test_axe_finds_nothing_on_pages_that_refuse(
     expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
     found = faults(page)
     page.goto("/chat/")
-    page.evaluate(
-        """() => {
+    write_and_send = """() => {
             const form = document.createElement("form");
             form.method = "post";
             form.action = "/chat/send";
@@ -119,12 +119,12 @@ def test_axe_finds_nothing_on_pages_that_refuse(
             document.body.append(form);
             form.submit();
         }"""
-    )
+    follow(page, lambda: page.evaluate(write_and_send))
     expect(page.get_by_role("heading", name="Not sent")).to_be_visible()
     expect(page.get_by_label("Your text")).to_have_value("Words that stay")
     assert overflow(page) <= 0
     found += faults(page)
-    page.get_by_role("link", name="Load the page again").click()
+    follow(page, page.get_by_role("link", name="Load the page again").click)
     expect(page.get_by_label("Message to Jenny")).to_have_value("Words that stay")
     assert not found
 
@@ -141,7 +141,7 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     found = faults(page)
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password").fill("correct horse battery staple")
-    page.keyboard.press("Enter")
+    follow(page, lambda: page.keyboard.press("Enter"))
     expect(page.get_by_role("heading", name="Which model answers?")).to_be_visible()
     found += faults(page)
     page.get_by_label("Another server").check()
@@ -149,7 +149,7 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     found += faults(page)
     page.get_by_label("demo model").check()
     expect(page.get_by_label("API key", exact=True)).to_be_hidden()
-    page.get_by_role("button", name="Start chatting").click()
+    follow(page, page.get_by_role("button", name="Start chatting").click)
     expect(page.get_by_role("heading", name="What is on your mind?")).to_be_visible()
     found += faults(page)
     assert overflow(page) <= 0
@@ -162,11 +162,11 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     page.get_by_label("Address of the server").fill("http://localhost:11434")
     page.get_by_label("Model", exact=True).fill("small")
     page.get_by_label("API key", exact=True).fill("a-key-of-no-use-to-anybody")
-    page.get_by_role("button", name="Save and use").click()
+    follow(page, page.get_by_role("button", name="Save and use").click)
     expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.get_by_text(label)).to_have_count(0)
     found += faults(page)
-    page.get_by_role("link", name="Change localhost").click()
+    follow(page, page.get_by_role("link", name="Change localhost").click)
     found += faults(page)
     assert overflow(page) <= 0
     assert not found
@@ -186,8 +186,7 @@ def test_a_conversation_can_be_held_by_the_keyboard_alone(
     page.goto("/chat/")
     expect(page.get_by_label("Message to Jenny")).to_be_focused()
     page.keyboard.type(words)
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/chat/*-*/")
+    follow(page, lambda: page.keyboard.press("Enter"))
     expect(page.get_by_text("Beginning")).to_be_visible()
     reach(page, "Stop")
     page.keyboard.press("Enter")
@@ -200,7 +199,7 @@ def test_a_conversation_can_be_held_by_the_keyboard_alone(
     expect(page.get_by_role("textbox", name="Name")).to_be_focused()
     page.get_by_role("textbox", name="Name").press("Control+a")
     page.keyboard.type("By hand")
-    page.keyboard.press("Enter")
+    follow(page, lambda: page.keyboard.press("Enter"))
     expect(page.get_by_role("heading", name="By hand")).to_be_visible()
 
 
@@ -337,6 +336,7 @@ def test_nothing_moves_while_an_answer_streams(streaming: Streaming) -> None:
     the stored rendering; the page keeps to its end for who is there."""
     streaming.page.evaluate("window.shifts.length = 0")
     streaming.play()
+    still(streaming.page)
     assert streaming.page.evaluate("window.shifts") == []
     assert streaming.page.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
 
@@ -348,11 +348,14 @@ def test_who_reads_further_up_is_left_in_peace(streaming: Streaming) -> None:
     page.mouse.wheel(0, -400)
     jump = page.get_by_role("button", name="Jump to latest")
     expect(jump).to_be_visible()
+    still(page)
     before = page.evaluate("scrollY")
     streaming.play()
+    still(page)
     assert page.evaluate("scrollY") == before
     jump.click()
     expect(jump).to_be_hidden()
+    still(page)
     assert page.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import idle, new_words, only_for
 from tests.model_server import Gate, ModelServer, Pause, Say
-from tests.support.browser import Complaints
+from tests.support.browser import Complaints, follow
 from tests.support.client import Client
 from tests.support.waiting import wait_until
 
@@ -249,7 +249,7 @@ def test_older_messages_are_a_link_without_script(
         owner.send(chat, "/help")
     page = signed_in(java_script_enabled=False)
     page.goto(f"/chat/{chat}/")
-    page.get_by_role("link", name="Earlier messages").click()
+    follow(page, page.get_by_role("link", name="Earlier messages").click)
     expect(page.locator(".item")).to_have_count(12)
 
 

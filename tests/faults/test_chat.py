@@ -64,7 +64,7 @@ def test_a_killed_worker_leaves_an_interrupted_turn(stack, person, model_server,
     script(model_server, words, "Whole again.")
     turn = person.thread(chat).split('name="turn" value="')[1].split('"')[0]
     person.post(f"/chat/{chat}/retry", turn=turn)
-    wait_until(lambda: "Whole again." in person.thread(chat), 40, "the answer")
+    wait_until(lambda: "Whole again." in person.thread(chat), what="the answer")
     assert len(asked(model_server, words)) == 2
 
 
@@ -97,10 +97,10 @@ def test_a_killed_web_server_costs_nothing_but_a_reconnect(stack, person, model_
     with person.events(chat) as stream:
         stream.wait_for(lambda event: "One." in event.get("source", ""))
         stack.kill("web")
-        assert stream.ended.wait(20)
+        assert stream.ended.wait(60)
         position = stream.position()
     model_server.open(gates[0])
-    wait_until(lambda: is_ready(person), 30, "the web server")
+    wait_until(lambda: is_ready(person), what="the web server")
     with person.events(chat, after=position) as stream:
         stream.wait_for(lambda event: "Two." in event.get("source", ""))
         model_server.open(gates[1])
@@ -124,14 +124,14 @@ def test_a_lost_valkey_neither_loses_nor_doubles(stack, person, model_server, wo
         for file in (stack.data.redis / "appendonlydir").glob("*"):
             file.unlink()
     model_server.open(gates[0])
-    wait_until(lambda: stack.pids().get("valkey") not in (None, pid), 30, "a new Valkey")
+    wait_until(lambda: stack.pids().get("valkey") not in (None, pid), what="a new Valkey")
     model_server.open(gates[1])
     thread = text_of(person.answer(chat))
     assert thread.count("One. Two. Three.") == 1
     assert len(asked(model_server, words)) == 1
     script(model_server, "after " + words, Say("Goes on."))
     person.send(chat, "after " + words)
-    wait_until(lambda: "Goes on." in person.thread(chat), 40, "the next answer")
+    wait_until(lambda: "Goes on." in person.thread(chat), what="the next answer")
 
 
 def test_a_message_sent_while_valkey_is_away_is_answered_later(stack, person, model_server, words):
@@ -141,8 +141,8 @@ def test_a_message_sent_while_valkey_is_away_is_answered_later(stack, person, mo
     pid = stack.kill("valkey")
     chat = person.begin(words)
     assert words in text_of(person.thread(chat))
-    wait_until(lambda: stack.pids().get("valkey") not in (None, pid), 30, "a new Valkey")
-    wait_until(lambda: "Here I am." in person.thread(chat), 60, "the answer")
+    wait_until(lambda: stack.pids().get("valkey") not in (None, pid), what="a new Valkey")
+    wait_until(lambda: "Here I am." in person.thread(chat), what="the answer")
     assert len(asked(model_server, words)) == 1
 
 
@@ -204,5 +204,5 @@ def test_a_frozen_worker_that_wakes_up_writes_nothing(stack, person, model_serve
     model_server.open(words)
     script(model_server, "next " + words, "Next.")
     person.send(chat, "next " + words)
-    wait_until(lambda: "Next." in person.thread(chat), 40, "the next answer")
+    wait_until(lambda: "Next." in person.thread(chat), what="the next answer")
     assert "After." not in person.thread(chat)

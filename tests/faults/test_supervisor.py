@@ -21,7 +21,7 @@ from tests.support.waiting import free_port, wait_until
 def health(url: str) -> int:
     """The status of the readiness page; 0 when nothing answers."""
     try:
-        with urllib.request.urlopen(f"{url}/health/ready", timeout=10) as answer:
+        with urllib.request.urlopen(f"{url}/health/ready", timeout=60) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -44,7 +44,7 @@ def refused(data: Path, *words: str, **environment: str) -> str:
         env=clean_environment(JENNY_DATA_DIR=str(data), **environment),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode != 0
@@ -74,7 +74,7 @@ def test_open_pages_do_not_hold_it_up(start_stack):
         person.send(chat, "hello again")
         stream.wait_for(lambda event: event["kind"] == "item", "the stream to be open")
         assert stack.end() == 0
-        assert stream.ended.wait(20)
+        assert stream.ended.wait(60)
     assert "ERROR" not in stack.logs()
     assert "CRITICAL" not in stack.logs()
 
@@ -162,7 +162,7 @@ def test_readiness_names_what_does_not_answer(start_stack):
     os.kill(pid, signal.SIGSTOP)
     try:
         assert health(stack.url) == 503
-        with urllib.request.urlopen(f"{stack.url}/health/live", timeout=10) as answer:
+        with urllib.request.urlopen(f"{stack.url}/health/live", timeout=60) as answer:
             assert answer.status == 200
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -240,5 +240,5 @@ def test_a_start_can_be_ended_before_it_is_ready(short_path, number):
     wait_until((data / "redis").exists)
     children = psutil.Process(process.pid).children(recursive=True)
     process.send_signal(number)
-    process.wait(timeout=30)
+    process.wait(timeout=60)
     wait_until(lambda: all(is_gone(child.pid) for child in children))

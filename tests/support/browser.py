@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 FLAGS = [
     "--no-sandbox",
@@ -25,6 +25,9 @@ FLAGS = [
     "--disable-dev-shm-usage",
 ]
 LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
+# Far above what anything here takes, also on a small machine that does other things besides.
+MILLISECONDS = 60_000
+expect.set_options(timeout=MILLISECONDS)
 
 
 @dataclass
@@ -94,6 +97,30 @@ def watch(context: BrowserContext, complaints: Complaints) -> None:
     context.on("weberror", lambda error: complaints.seen.append(f"raised: {error.error}"))
 
 
+def follow(page: Page, act: Callable[[], object]) -> None:
+    """Do *act*, which leads to another page, and return once that page is there as a whole.
+
+    A press returns before the browser has begun to leave. Whoever reloads, opens or examines
+    something then does it in the middle of the way: the browser refuses, or answers for a page
+    that is just being taken away.
+    """
+    with page.expect_navigation(wait_until="load"):
+        act()
+
+
+def still(page: Page) -> None:
+    """Return once the page stands still: it has been painted and scrolls no more."""
+    page.evaluate(
+        """async () => {
+          const frame = () => new Promise(requestAnimationFrame);
+          for (let same = 0, last = -1; same < 10; last = scrollY) {
+            await frame();
+            same = scrollY === last ? same + 1 : 0;
+          }
+        }"""
+    )
+
+
 @pytest.fixture
 def new_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[..., Page]]:
     """Open a page in a fresh profile; keywords go to ``browser.new_context``."""
@@ -101,7 +128,7 @@ def new_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[...,
 
     def make(**options: Any) -> Page:
         context = browser.new_context(**options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(MILLISECONDS)
         watch(context, complaints)
         contexts.append(context)
         return context.new_page()

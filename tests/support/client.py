@@ -30,7 +30,7 @@ class Stream:
     def wait_for(self, test: Callable[[dict[str, Any]], bool], what: str = "an event") -> Any:
         """The first event that passes *test*."""
         return wait_until(
-            lambda: next((event for _, event in list(self.events) if test(event)), None), 20, what
+            lambda: next((event for _, event in list(self.events) if test(event)), None), 60, what
         )
 
     def position(self) -> str:
@@ -42,7 +42,7 @@ class Client:
     """Somebody at the address *url*."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx2.Client(base_url=url, timeout=30, follow_redirects=False)
+        self.http = httpx2.Client(base_url=url, timeout=60, follow_redirects=False)
         self.http.headers["Sec-Fetch-Site"] = "same-origin"
         self.http.headers["Origin"] = url
 
@@ -104,14 +104,14 @@ class Client:
             head = text[text.index('id="thread"') :][:600]
             return text if 'data-state="idle"' in head else ""
 
-        return wait_until(idle, 40, "the turn to end")
+        return wait_until(idle, 90, "the turn to end")
 
     @contextlib.contextmanager
     def events(self, chat: str, after: str = "0-0", **headers: str) -> Iterator[Stream]:
         """The conversation's event source, read in a thread."""
         stream = Stream()
         client = httpx2.Client(
-            base_url=self.http.base_url, cookies=self.http.cookies, timeout=httpx2.Timeout(30)
+            base_url=self.http.base_url, cookies=self.http.cookies, timeout=httpx2.Timeout(60)
         )
 
         def read() -> None:

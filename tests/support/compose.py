@@ -177,14 +177,14 @@ class Composition:
                 assert service.process.poll() is None, service.said()
                 return service.health() == 0
 
-            wait_until(is_healthy, 90, f"{service.name} to be healthy")
+            wait_until(is_healthy, 180, f"{service.name} to be healthy")
 
     def end(self) -> list[int]:
         """End all services as ``docker compose stop`` does; exit codes of those still there."""
         left = [service for service in self.services if service.process.poll() is None]
         for service in left:
             service.process.terminate()
-        return [service.process.wait(timeout=40) for service in left]
+        return [service.process.wait(timeout=90) for service in left]
 
 
 def start_redis(folder: Path, port: int) -> subprocess.Popen[bytes]:

@@ -102,7 +102,7 @@ def postgres() -> Iterator[str]:
         return True
 
     try:
-        wait_until(answers, 30, "PostgreSQL to answer")
+        wait_until(answers, 90, "PostgreSQL to answer")
         yield url
     finally:
         server.terminate()

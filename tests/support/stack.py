@@ -112,7 +112,7 @@ class Stack:
         """End it and return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(timeout=40)
+        return self.process.wait(timeout=90)
 
 
 def collect_static() -> None:
@@ -162,7 +162,7 @@ def start(
         )
 
     try:
-        wait_until(ready, 60, "the instance to be ready")
+        wait_until(ready, 120, "the instance to be ready")
     except AssertionError:
         process.kill()
         process.wait()

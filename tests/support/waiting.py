@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 
-def wait_until[T](condition: Callable[[], T], seconds: float = 15, what: str = "") -> T:
+def wait_until[T](condition: Callable[[], T], seconds: float = 60, what: str = "") -> T:
     """The first true value of *condition*; fails after *seconds*.
 
     The deadline is far above what the thing takes: it ends a test that hangs and measures
