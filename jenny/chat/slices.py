@@ -44,6 +44,13 @@ def past(rows: Sequence["Row"], at: Pointers) -> Slice | None:
     return Slice(tail, tail[-1].pk, at.context_from, is_past=True) if tail else None
 
 
+def unheard(rows: Sequence["Row"], at: Pointers) -> Slice | None:
+    """All of the session that is not in the history; what the model sees stays as it is."""
+    first = max(at.summarised_through + 1, at.session_from)
+    tail = tuple(row for row in rows if row.pk >= first)
+    return Slice(tail, tail[-1].pk, at.context_from) if tail else None
+
+
 def whole(rows: Sequence["Row"], at: Pointers) -> Slice | None:
     """All that is not in the history; the last messages stay in the context."""
     tail = tuple(row for row in rows if row.pk > at.summarised_through)

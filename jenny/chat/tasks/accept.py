@@ -170,12 +170,12 @@ def add(conversation: Conversation, kind: str, text: str, client_key: str = "") 
 def stop(conversation: Conversation) -> int:
     """Ask the live turn to end; how many were asked (0 or 1). Its partial text is kept."""
     with transaction.atomic():
-        shown = _ask_to_end(conversation.locked())
-    return _tell_of_end(conversation, shown)
+        shown = ask_to_end(conversation.locked())
+    return tell_of_end(conversation, shown)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """What was asked to end: a turn that no worker had taken, which is over, or one that runs."""
 
     over: Turn | None = None
@@ -183,12 +183,12 @@ class _Asked:
     running: Turn | None = None
 
 
-def _ask_to_end(conversation: Conversation) -> _Asked:
+def ask_to_end(conversation: Conversation) -> Asked:
     """Inside a transaction that holds the conversation: end a queued turn, and ask one that
     runs to end."""
     live = conversation.turns.filter(state__in=Turn.LIVE).first()
     if live is None:
-        return _Asked()
+        return Asked()
     won = Turn.objects.filter(pk=live.pk, state=Turn.State.QUEUED).update(
         state=Turn.State.STOPPED,
         reason="stopped",
@@ -198,16 +198,16 @@ def _ask_to_end(conversation: Conversation) -> _Asked:
     )
     if not won:
         running = Turn.objects.filter(pk=live.pk, state=Turn.State.RUNNING)
-        return _Asked(running=live) if running.update(cancel_requested=True) else _Asked()
+        return Asked(running=live) if running.update(cancel_requested=True) else Asked()
     waiting = conversation.waiting()
     taken = list(waiting)
     waiting.update(turn=live)
     conversation.rests(conversation.workspace.root)
     live.refresh_from_db()
-    return _Asked(over=live, rows=(*taken, answer_of(live)))
+    return Asked(over=live, rows=(*taken, answer_of(live)))
 
 
-def _tell_of_end(conversation: Conversation, asked: _Asked) -> int:
+def tell_of_end(conversation: Conversation, asked: Asked) -> int:
     """After that transaction: tell the page, or the worker."""
     if asked.over is not None:
         publisher = Publisher(conversation)
@@ -223,19 +223,6 @@ def _tell_of_end(conversation: Conversation, asked: _Asked) -> int:
     else:
         return 0
     return 1
-
-
-def delete(conversation: Conversation) -> None:
-    """Delete a conversation with all that was said in it; a turn under way comes to nothing.
-
-    Pages that show it are told to look again, and what its stream held is gone with it.
-    """
-    with transaction.atomic():
-        asked = _ask_to_end(conversation.locked())
-        Conversation.objects.filter(pk=conversation.pk).delete()
-    if asked.running is not None:
-        _tell_of_end(conversation, asked)
-    Publisher(conversation).conversation_gone()
 
 
 def retry(conversation: Conversation, turn_id: int) -> Turn | None:
@@ -275,7 +262,7 @@ def _start_anew(conversation: Conversation, client_key: str) -> Message:
     """:raises IntegrityError: that start was made; nothing was done."""
     with transaction.atomic():
         # All at once: a message that comes in meanwhile is before the divider or behind it.
-        asked = _ask_to_end(conversation.locked())
+        asked = ask_to_end(conversation.locked())
         divider = add(conversation, Message.Kind.DIVIDER, SESSION_BEGINS, client_key)
         # What was said before waits for the history; the sweep sees to it without a broker too.
         Conversation.objects.filter(pk=conversation.pk).update(
@@ -289,7 +276,7 @@ def _start_anew(conversation: Conversation, client_key: str) -> Message:
             conversation=conversation, kind=Message.Kind.USER, turn=None, pk__lt=divider.pk
         ).update(turn=newest)
         conversation.turns.filter(can_retry=True).update(can_retry=False)
-    _tell_of_end(conversation, asked)
+    tell_of_end(conversation, asked)
     Publisher(conversation).message(divider)
     hand_over(consolidate, str(conversation.pk), "idle")
     return divider

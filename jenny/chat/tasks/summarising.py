@@ -25,7 +25,7 @@ from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.locks import TIMEOUT_SECONDS
 from jenny.workspace.redact import redact
-from memory.history import consolidator, log, recorded
+from memory.history import consolidator, log, recorded, removal
 from memory.history.consolidator import LIMITS, Consolidated, Reply
 from memory.history.transcript import Spoken
 
@@ -60,7 +60,12 @@ def carry_out(
         elif not piece.is_past:
             kept = _for_itself(part)
         kept = replace(kept, count=len(said), secrets=left_out(said) if kept.is_something else ())
-    move(claim, chat, piece, kept)
+    try:
+        move(claim, chat, piece, kept)
+    except Conversation.DoesNotExist:
+        # Deleted meanwhile, by somebody who was told that nothing more of it is kept.
+        removal.remove(chat.workspace.root, str(chat.pk), only=frozenset(kept.cursors))
+        raise
     facts = {"summaries": kept.summaries, "raw": kept.raw, "messages": len(said)}
     logger.info("consolidation.done", extra={"conversation": str(chat.pk), **facts})
     return Outcome.of(kept)

@@ -1,5 +1,6 @@
 """What is done to a conversation as a whole: rename, delete, choose its model."""
 
+from http import HTTPStatus
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -10,10 +11,11 @@ from django_htmx.http import HttpResponseClientRefresh
 from jenny.accounts import access as accounts
 from jenny.chat import access
 from jenny.chat.models import Conversation
-from jenny.chat.tasks import accept, keeping
+from jenny.chat.tasks import deleting, keeping
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.pages import groups_of
+from jenny.workspace.errors import WorkspaceError
 
 LONGEST_TITLE = 120
 
@@ -53,12 +55,23 @@ def keep(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Ask, and on POST delete the conversation with its messages."""
     chat = access.conversation(request, conversation_id)
+    problem = ""
     if request.method == "POST":
-        accept.delete(chat)
-        return redirect("chat:start")
-    groups = groups_of(accounts.account(request), chat.workspace)
-    context = {"conversation": chat, "groups": groups}
-    return render(request, "chat/delete.html", context)
+        choice = request.POST.get("memory", "")
+        try:
+            deleting.delete(chat, choice if choice in deleting.CHOICES else deleting.KEEP)
+        except WorkspaceError as error:
+            problem = f"{error.sentence} The conversation was not deleted."
+        else:
+            return redirect("chat:start")
+    context = {
+        "conversation": chat,
+        "groups": groups_of(accounts.account(request), chat.workspace),
+        "holds": deleting.holds(chat),
+        "problem": problem,
+    }
+    status = HTTPStatus.CONFLICT if problem else HTTPStatus.OK
+    return render(request, "chat/delete.html", context, status=status)
 
 
 def _back(request: HttpRequest, chat: Conversation) -> HttpResponse:
