@@ -6,7 +6,8 @@ from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
 from jenny.workspace.versions import check as versions_check
-from memory import check, funnel, temporary
+from memory import check, funnel, keeping, temporary
+from memory.dream.tools import places
 from memory.history import check as history_check
 
 
@@ -20,10 +21,14 @@ class MemoryConfig(AppConfig):
         """From here on every write in every workspace is asked about."""
         funnel.install()
         register_rule(temporary.guard)
+        register_rule(places.guard)
         register_check(check.check)
+        register_check(keeping.check)
         register_check(versions_check.check)
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
         from memory.management import snapshots  # noqa: PLC0415
+        from memory.management.dreaming import book  # noqa: PLC0415
 
         register_row_check(snapshots.check)
+        funnel.register_fence(book.fence)

@@ -1,0 +1,84 @@
+"""Looking up what is not in the memory files any more: archived facts, by id or by words, and
+entries of the history. What was forgotten is left out."""
+
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from jenny.workspace import linefile, paths
+from jenny.workspace.errors import PathRefused
+from memory import archive
+from memory.archive import Archived
+from memory.facts import fold
+from memory.forgotten import stones, without_forgotten
+from memory.history import archive as segments
+from memory.history import log, tail
+from memory.history.entries import Entry, parse
+
+MOST = 20
+# So many lines of the history and of each month's segment are looked through, newest first.
+_LOOKED_AT = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was found. *hidden*: how many archived texts would have been, were they not
+    forgotten."""
+
+    facts: tuple[Archived, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    hidden: int = 0
+
+
+def recall(root: Path, query: str, *, most: int = MOST) -> Recalled:
+    """What the archive and the history hold for *query*: the beginning of an id (4 digits or
+    more), or words.
+
+    Raises:
+        PathRefused: the history cannot be read.
+    """
+    real = paths.real_root(root)
+    plain = query.strip()
+    found: tuple[Archived, ...] = ()
+    if is_id(plain):
+        found = archive.find(real, plain)
+    if found:
+        shown = _known(real, found)
+        return Recalled(shown[:most], (), len(found) - len(shown))
+    found = archive.search(real, plain, most=3 * most)
+    shown = _known(real, found)
+    entries = without_forgotten(real, _said(real, plain))[:most]
+    return Recalled(shown[:most], entries, len(found) - len(shown))
+
+
+def is_id(text: str) -> bool:
+    """Whether the text may be the beginning of an id, or the name of an archived file."""
+    plain = text.rpartition("/")[2].removesuffix(".md").lower()
+    digits = plain[11:] if plain[:4].isdigit() and plain[4:5] == "-" else plain
+    return 4 <= len(digits) <= 64 and set(digits) <= set("0123456789abcdef")  # noqa: PLR2004
+
+
+def _known(root: Path, found: tuple[Archived, ...]) -> tuple[Archived, ...]:
+    state = stones.state(root)
+    return tuple(row for row in found if state.match(row.text) is None)
+
+
+def _said(root: Path, words: str) -> list[Entry]:
+    """Entries in which all of the words stand, newest first."""
+    sought = fold(words).split()
+    if not sought:
+        return []
+    found: list[Entry] = []
+    for path in (log.PATH, *segments.segments(root)[::-1]):
+        try:
+            with linefile.open_lines(root, path) as file:
+                for line in islice(tail.lines_back(file), _LOOKED_AT) if file else ():
+                    entry = parse(line.data)
+                    if entry and all(word in fold(entry.content) for word in sought):
+                        found.append(entry)
+                        if len(found) >= 3 * MOST:
+                            return found
+        except PathRefused:
+            if path == log.PATH:
+                raise
+    return found
