@@ -107,8 +107,8 @@ def _gauges(gauges: Sequence[Gauge]) -> str:
     tight = [gauge.file.path for gauge in gauges if gauge.near]
     if tight:
         text += (
-            f"\n\nMake room in {' and '.join(tight)} before you add to it: merge lines that say the "
-            "same, shorten wordy ones, move what belongs elsewhere, archive what is over. A "
+            f"\n\nMake room in {' and '.join(tight)} before you add to it: merge lines that say "
+            "the same, shorten wordy ones, move what belongs elsewhere, archive what is over. A "
             "write that leaves a file over its budget and no smaller than before is refused."
         )
     return text

@@ -64,6 +64,8 @@ class Asked:
     earlier: tuple[str, ...]
     done: tuple[Done, ...]
     tools: frozenset[str]
+    # What the person wrote last, and before, whole: for rules that read line by line.
+    whole: str = ""
 
     @property
     def words(self) -> str:
@@ -99,6 +101,7 @@ def read(body: bytes) -> Asked:
         earlier=tuple(_without_context(text)[0] for _, text in spoken[:-1]),
         done=tuple(_done(messages[last + 1 :])),
         tools=frozenset(tool["name"] for tool in data.get("tools") or []),
+        whole="\n\n".join(text for _, text in spoken),
     )
 
 
