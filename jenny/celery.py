@@ -41,7 +41,9 @@ def broker_url(redis_url: str) -> str:
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
     "chat.sweep": ("chat.sweep", 60, "maintenance"),
+    "memory.reap": ("memory.reap", 10, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
+    "files.tidy": ("files.tidy", 6 * 3600, "maintenance"),
 }
 
 app = Celery("jenny", set_as_current=True)
@@ -80,6 +82,7 @@ app.conf.update(
         "chat.run_turn": {"queue": "chat"},
         "chat.make_title": {"queue": "chat"},
         "chat.consolidate": {"queue": "memory"},
+        "memory.dream": {"queue": "memory"},
     },
     task_create_missing_queues=False,
     task_acks_late=True,

@@ -168,6 +168,16 @@ class DataFolder:
         return self.root / "snapshots"
 
     @property
+    def trash(self) -> Path:
+        """What people deleted from their workspaces: one folder a workspace, named by its id."""
+        return self.root / "trash"
+
+    @property
+    def uploads(self) -> Path:
+        """Files that are arriving in pieces: one folder an account, named by its number."""
+        return self.root / "uploads"
+
+    @property
     def secret_key(self) -> Path:
         """The key that signs sessions and encrypts API keys; made once."""
         return self.root / "secret_key"

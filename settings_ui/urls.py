@@ -3,7 +3,9 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, models
+from settings_ui.views import account, models, system
+from settings_ui.views.files import bin as trash
+from settings_ui.views.files import browse, change, content, edit, history, upload
 
 # /settings/
 urlpatterns = [
@@ -28,4 +30,33 @@ urlpatterns = [
         account.end_session,
         name="settings_end_session",
     ),
+    path("settings/system/", system.page, name="settings_system"),
+]
+
+# /workspace/
+urlpatterns += [
+    path("workspace/", browse.browse, name="files"),
+    path("workspace/<path:path>", browse.browse, name="files_at"),
+]
+
+# /files/
+urlpatterns += [
+    path("files/preview", edit.preview, name="files_preview"),
+    path("files/trash/", trash.page, name="files_trash"),
+    path("files/trash/<str:item_id>/put-back", trash.put_back, name="files_put_back"),
+    path("files/trash/<str:item_id>/delete", trash.delete, name="files_delete_for_good"),
+    path("files/new/", change.new, name="files_new"),
+    path("files/new/<path:path>/", change.new, name="files_new_in"),
+    path("files/upload/", upload.upload, name="files_upload"),
+    path("files/upload/<path:path>/", upload.upload, name="files_upload_to"),
+    path("files/piece/", upload.piece, name="files_piece"),
+    path("files/piece/<path:path>/", upload.piece, name="files_piece_to"),
+    path("files/download/", content.download, name="files_download_all"),
+    path("files/download/<path:path>/", content.download, name="files_download"),
+    path("files/raw/<path:path>/", content.raw, name="files_raw"),
+    path("files/edit/<path:path>/", edit.edit, name="files_edit"),
+    path("files/history/<path:path>/", history.history, name="files_history"),
+    path("files/move/<path:path>/", change.move, name="files_move"),
+    path("files/copy/<path:path>/", change.copy, name="files_copy"),
+    path("files/delete/<path:path>/", change.delete, name="files_delete"),
 ]

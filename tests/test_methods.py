@@ -9,6 +9,17 @@ PAGES = [
     "/chat/{chat}/delete",
     "/settings/models/",
     "/settings/account/",
+    "/settings/system/",
+    "/workspace/",
+    "/workspace/USER.md",
+    "/files/edit/USER.md/",
+    "/files/history/USER.md/",
+    "/files/new/",
+    "/files/upload/",
+    "/files/move/USER.md/",
+    "/files/copy/USER.md/",
+    "/files/delete/USER.md/",
+    "/files/trash/",
     "/health/live",
     "/health/ready",
     "/manifest.webmanifest",
@@ -25,6 +36,8 @@ FORMS = [
     "/chat/{chat}/model",
     "/chat/{chat}/rename",
     "/logout/",
+    "/files/preview",
+    "/files/piece/",
 ]
 
 

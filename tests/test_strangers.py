@@ -3,6 +3,7 @@ site. The routes are read from the URL configuration, so that a new one is cover
 first day."""
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,15 @@ import pytest
 django.setup()
 
 from django.apps import apps  # noqa: E402
+from django.conf import settings  # noqa: E402
 from django.test import Client  # noqa: E402
 from django.urls import URLPattern, URLResolver, get_resolver  # noqa: E402
 
 from jenny.accounts import access, connections  # noqa: E402
 from jenny.accounts.models import Account, ApiKey, LoginSession  # noqa: E402
 from jenny.chat.models import Conversation, Draft, Message  # noqa: E402
+from jenny.workspace import trash  # noqa: E402
+from jenny.workspace.files import Actor, open_workspace  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
 
 pytestmark = pytest.mark.django_db
@@ -63,7 +67,16 @@ def owned(db: None) -> dict[str, str]:
     connections.put(workspace.root, NAME, {"model": MARK}, use=True)
     client = Client()
     client.force_login(ana)
+    (workspace.root / f"{NAME}.md").write_text(MARK)
+    (workspace.root / "thrown.md").write_text(MARK)
+    files = open_workspace(workspace.root, Actor("browser", account=ana.pk))
+    item = trash.throw(files, settings.JENNY_DATA.trash / str(workspace.pk), "thrown.md", now=1)
+    entry = {"cursor": 1, "timestamp": "2026-01-01 10:00", "content": MARK}
+    (workspace.root / "memory/history.jsonl").write_text(json.dumps(entry) + "\n")
     return {
+        "cursor": "1",
+        "path": f"{NAME}.md",
+        "item_id": item.id,
         "conversation_id": str(chat.pk),
         "message_id": str(message.pk),
         "session_id": str(LoginSession.objects.get().pk),

@@ -77,6 +77,9 @@ class Account(AbstractUser):
         "Workspace", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
+    # Only changes what the file browser lists.
+    developer_mode = models.BooleanField(default=False)
+
     objects: ClassVar[Accounts] = Accounts()
 
     class Meta(AbstractUser.Meta):

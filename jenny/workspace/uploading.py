@@ -1,7 +1,7 @@
 """Storing uploads: files of any size, wholly or not at all."""
 
 import os
-from typing import BinaryIO
+from typing import Protocol
 
 from jenny.workspace import acts, atomic, names, paths
 from jenny.workspace.errors import FileTooLarge, WriteFailed, reason_of
@@ -12,7 +12,14 @@ from jenny.workspace.subtree import free_place, put_to_rules, status_of
 CHUNK_BYTES = 1_000_000
 
 
-def upload(workspace: Workspace, path: str, stream: BinaryIO, *, limit: int) -> str:
+class Source(Protocol):
+    """Where the bytes come from."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, at most *size*; none at the end."""
+
+
+def upload(workspace: Workspace, path: str, stream: Source, *, limit: int) -> str:
     """Put a new file of any size (up to *limit* bytes) there, wholly or not at all; where it is.
 
     Raises:
@@ -43,7 +50,7 @@ def upload(workspace: Workspace, path: str, stream: BinaryIO, *, limit: int) -> 
     return place.relative
 
 
-def _stage_stream(folder: int, stream: BinaryIO, limit: int, place: Place) -> str:
+def _stage_stream(folder: int, stream: Source, limit: int, place: Place) -> str:
     """Write the stream to a temporary file in *folder*, synced; its name."""
     temp = atomic.temp_name()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,0 +1,45 @@
+"""What the pages' files need done by itself."""
+
+import contextlib
+import shutil
+import time
+from pathlib import Path
+
+from celery import shared_task
+from django.conf import settings
+
+from jenny.accounts.models import Workspace
+from jenny.workspace import trash
+
+# A file that was arriving in pieces and has got none for so long will not be finished.
+UPLOAD_SECONDS = 24 * 3600
+
+
+@shared_task(name="files.tidy")
+def tidy() -> None:
+    """Let go of what has been in the trash for long enough, and of uploads that broke off.
+
+    Safe to run at any time and twice at once: what is gone is gone.
+    """
+    now = int(time.time())
+    stores = settings.JENNY_DATA.trash
+    known = {
+        str(key) for key in Workspace.objects.filter(deleted_at=None).values_list("pk", flat=True)
+    }
+    for store in _folders(stores):
+        if store.name in known:
+            trash.purge(store, before=now - trash.KEPT_DAYS * 86_400)
+        else:
+            shutil.rmtree(store, ignore_errors=True)
+    for folder in _folders(settings.JENNY_DATA.uploads):
+        for part in folder.glob("*.part"):
+            with contextlib.suppress(OSError):
+                if part.stat().st_mtime < now - UPLOAD_SECONDS:
+                    part.unlink()
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        return [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,1 @@
+"""What templates of these pages may use."""

@@ -1,0 +1,1 @@
+"""The file browser's pages, by what they do."""

@@ -1,0 +1,141 @@
+"""Editing a text file: the form carries the version it was opened at, and nothing is written over
+what somebody else wrote meanwhile."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jenny.accounts import access
+from jenny.markdown.render import render as render_markdown
+from jenny.workspace import content, names, paths
+from jenny.workspace.errors import (
+    FileMissing,
+    FileTooLarge,
+    NotText,
+    PathRefused,
+    VersionMismatch,
+    WorkspaceError,
+)
+from jenny.workspace.files import FileVersion
+from memory import files as memory_files
+from settings_ui.browsing import folders, kinds, texts
+from settings_ui.views.files import frame, outcome, settings_file
+from settings_ui.views.files.frame import Desk, told
+
+_MARKDOWN = (".md", ".markdown")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@told
+def edit(request: HttpRequest, path: str) -> HttpResponseBase:
+    """The form with the text; by POST, the text is saved."""
+    desk = frame.desk(request)
+    place = paths.locate(desk.files.root, path)
+    path = place.relative
+    _check_editable(desk, path)
+    if request.method == "POST":
+        return _save(request, desk, path)
+    current = desk.files.read(path, limit=kinds.TEXT_BYTES)
+    kept = access.take_kept_text(request, request.path)
+    text = kept or current.text.removeprefix(texts.BOM)
+    return _form(request, desk, path, {"text": text, "version": current.version, "is_kept": kept})
+
+
+@require_POST
+@told
+def preview(request: HttpRequest) -> HttpResponseBase:
+    """Markdown as it will look."""
+    frame.desk(request)
+    text = request.POST.get("text", "")[: kinds.TEXT_BYTES]
+    return render(request, "files/edit.html#preview", {"html": render_markdown(text)})
+
+
+def _check_editable(desk: Desk, path: str) -> None:
+    """Refuse what pages only show.
+
+    Raises:
+        PathRefused: it is not edited here.
+    """
+    shown = names.shown(path)
+    if folders.is_book(path):
+        message = f"{shown} is kept by the memory pipeline. It can be read here, not edited."
+        raise PathRefused(message)
+    if any(names.is_git(part) for part in path.split("/")):
+        raise PathRefused(f"{shown} lies in a git folder, which only git writes.")
+    if names.is_settings(path) and not (path == "config.json" and desk.account.developer_mode):
+        raise PathRefused(f"{shown} is changed in Settings. Nothing was written.")
+
+
+def _save(request: HttpRequest, desk: Desk, path: str) -> HttpResponse:
+    """Write what was sent, if the file is still the one it was made from."""
+    text = request.POST.get("text", "")
+    version = request.POST.get("version", "")
+    context: dict[str, Any] = {"text": text, "version": version}
+    try:
+        if len(text.encode("utf-8", "replace")) > kinds.TEXT_BYTES:
+            message = (
+                f"The text is larger than {kinds.TEXT_BYTES:,} bytes, the most that is edited "
+                "here. Nothing was written; your text is below."
+            )
+            raise FileTooLarge(message)
+        if path == "config.json":
+            return settings_file.save(request, desk, context)
+        current = _current(desk, path)
+        if version != (current.version if current else ""):
+            return _conflict(request, desk, path, context, current)
+        old = current.data if current else None
+        if texts.is_same(text, old):
+            messages.success(request, f"{path} is as it was; there was nothing to write.")
+            return redirect(frame.address(path))
+        desk.files.write(path, texts.normalised(text, old), expect=version or None)
+    except VersionMismatch as error:
+        return _conflict(request, desk, path, context, error.current)
+    except WorkspaceError as error:
+        problem = {"problem": error.sentence, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
+        return _form(request, desk, path, context | problem)
+    messages.success(request, outcome.saved(desk, path))
+    return redirect(frame.address(path))
+
+
+def _current(desk: Desk, path: str) -> FileVersion | None:
+    try:
+        return desk.files.read(path, limit=content.WRITE_BYTES)
+    except FileMissing:
+        return None
+
+
+def _conflict(
+    request: HttpRequest,
+    desk: Desk,
+    path: str,
+    context: dict[str, Any],
+    current: FileVersion | None,
+) -> HttpResponse:
+    """Both texts beside each other; saving once more replaces the one that is there now."""
+    theirs = ""
+    if current is not None:
+        try:
+            theirs = current.text
+        except NotText:
+            theirs = "(no text any more)"
+    more = {
+        "conflict": "changed" if current else "gone",
+        "sides": texts.side_by_side(theirs, context["text"].replace("\r\n", "\n")),
+        "version": current.version if current else "",
+        "status": HTTPStatus.CONFLICT,
+    }
+    return _form(request, desk, path, context | more)
+
+
+def _form(request: HttpRequest, desk: Desk, path: str, context: dict[str, Any]) -> HttpResponse:
+    status = context.pop("status", HTTPStatus.OK)
+    context |= frame.frame(desk, path, is_folder=False) | {
+        "can_preview": path.lower().endswith(_MARKDOWN),
+        "file": memory_files.BY_PATH.get(path),
+        "most_bytes": kinds.TEXT_BYTES,
+    }
+    return render(request, "files/edit.html", context, status=status)
