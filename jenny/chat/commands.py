@@ -22,6 +22,7 @@ COMMANDS = (
     Command("/history", "[n]", "Show the last messages in short, 10 when no number is given."),
     Command("/dream-log", "[sha]", "Show what Dream changed last, or one version by its id."),
     Command("/dream-restore", "[sha]", "List what Dream changed, or undo one version by its id."),
+    Command("/dream-prompt", "[init]", "Show what guides Dream, or make a guide of your own."),
     Command("/skill", "", "List the skills of this workspace."),
 )
 

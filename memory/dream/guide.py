@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from jenny.workspace import names
+from jenny.workspace import diffs, names
 from jenny.workspace.errors import FileMissing, VersionMismatch, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.reading import read_text
@@ -19,6 +19,8 @@ from memory import files
 
 PATH = files.GUIDE
 MAX_CHARS = 32_000
+# Of the text, so much is shown in a chat.
+_SHOWN_CHARS = 8_000
 _PROMPTS = Path(__file__).parents[1] / "prompts"
 # A comment that is never closed is text, so that nothing is lost by a slip.
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -114,6 +116,22 @@ def init(root: Path, actor: Actor) -> str:
     return (
         f"{PATH} is there now, with the built-in text, for you to edit. Dream follows it from its "
         "next run on. Delete it, or leave it empty, to go back to the built-in guide."
+    )
+
+
+def told(root: Path) -> str:
+    """The answer to ``/dream-prompt``: the status, and the text in force."""
+    found = read(root)
+    cure = "`/dream-prompt init` makes one to edit, from the built-in text."
+    if found.kind == "own":
+        cure = f"Delete {PATH}, or leave it empty, to go back to the built-in guide."
+    return "\n\n".join(
+        [
+            diffs.plain_path(found.status),
+            cure,
+            "What keeps the memory safe stands before it in every run and cannot be replaced.",
+            diffs.fenced(diffs.bounded(found.text, _SHOWN_CHARS), "markdown"),
+        ]
     )
 
 

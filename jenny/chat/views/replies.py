@@ -13,7 +13,9 @@ from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
 from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
+from jenny.workspace.files import Actor
 from memory import skills, versions
+from memory.dream import guide
 
 # /history: how many messages by default and at most, and characters of each.
 SHOWN, MOST_SHOWN, EXCERPT = 10, 50, 200
@@ -116,7 +118,16 @@ def _skill(chat: Conversation, _argument: str) -> str:
     found = skills.listing(chat.workspace.root)
     if not found:
         return "This workspace has no skills yet."
-    return "\n".join(f"- **{_plain(skill.name)}**: {_plain(skill.description)}" for skill in found)
+    waiting = {skill.name for skill in skills.waiting(chat.workspace.root)}
+    rows = []
+    for skill in found:
+        row = f"- **{_plain(skill.name)}**: {_plain(skill.description)}"
+        if skill.name in waiting:
+            row += " (Dream wrote it to be read in every conversation; that waits for your yes)"
+        if skill.suspect:
+            row += f" (look at it: {_plain(skill.suspect)})"
+        rows.append(row)
+    return "\n".join(rows)
 
 
 def _dream_log(chat: Conversation, argument: str) -> str:
@@ -126,6 +137,15 @@ def _dream_log(chat: Conversation, argument: str) -> str:
 def _dream_restore(chat: Conversation, argument: str) -> str:
     owner = chat.workspace.owner_id
     return versions.restore_text(chat.workspace.root, argument, _zone(chat), account=owner)
+
+
+def _dream_prompt(chat: Conversation, argument: str) -> str:
+    root, owner = chat.workspace.root, chat.workspace.owner_id
+    if not argument:
+        return guide.told(root)
+    if argument.lower() != "init":
+        return "It is `/dream-prompt` to see what guides Dream, or `/dream-prompt init`."
+    return guide.init(root, Actor("command", account=owner))
 
 
 def _zone(chat: Conversation) -> tzinfo:
@@ -148,5 +168,6 @@ _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/history": _history,
     "/dream-log": _dream_log,
     "/dream-restore": _dream_restore,
+    "/dream-prompt": _dream_prompt,
     "/skill": _skill,
 }
