@@ -5,10 +5,13 @@ import threading
 import time
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 from django.utils import timezone
 
 from jenny.workspace.errors import WorkspaceError
 from memory.management import snapshots
+from memory.management.dreaming import handing, reaping, running
+from memory.management.dreaming.heart import WATCHES
 from memory.models import SnapshotState
 
 log = logging.getLogger(__name__)
@@ -54,3 +57,28 @@ def _scan() -> None:
             )
         except Exception:  # the task's edge: one workspace's trouble is not the others'
             log.exception("snapshot.failed", extra={"workspace": str(row.pk)})
+
+
+@shared_task(name="memory.dream")
+def dream(run_id: int) -> None:
+    """Carry out a queued run of Dream. One that somebody has, or that is over, is left alone."""
+    running.execute(run_id)
+
+
+@shared_task(name="memory.reap")
+def reap() -> None:
+    """Take over runs whose holder is dead, tell of outcomes that nobody was told of, and send
+    again what was queued and that no worker ever got."""
+    reaping.reap()
+    handing.send_waiting(dream)
+
+
+def start(run_id: int) -> None:
+    """Hand a queued run to the workers. Without a broker it waits for ``memory.reap``."""
+    handing.send(dream, run_id)
+
+
+@worker_shutting_down.connect
+def _end_runs(**_signal: object) -> None:
+    """Let the runs under way end as interrupted, with what they wrote in a version."""
+    WATCHES.end()

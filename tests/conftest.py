@@ -36,6 +36,7 @@ pytest_plugins = [
     "tests.support.postgres",
     "tests.support.browser",
     "tests.support.chat",
+    "tests.support.dreams",
     "tests.support.place",
 ]
 

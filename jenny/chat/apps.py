@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from memory.dream import telling
 from memory.history import edited
 
 
@@ -13,8 +14,12 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Whoever reads the history can ask which messages were edited away."""
+        """Whoever reads the history can ask which messages were edited away; Dream tells what
+        came of its runs where it was asked."""
         # It needs the models, which are loaded only now.
         from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
+        from jenny.chat.tasks import dreaming  # noqa: PLC0415
 
         edited.register(messages_gone)
+        telling.register(dreaming.PREFIX, dreaming.tell)
+        telling.register_announcer(dreaming.announce)

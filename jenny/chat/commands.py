@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A command. *argument* is its placeholder, empty when it takes none."""
+    """A command. *argument* is its placeholder, empty when it takes none; one that
+    *answers_any* says so when it gets one, instead of being taken for a text."""
 
     name: str
     argument: str
     help: str
+    answers_any: bool = False
 
 
 COMMANDS = (
@@ -20,6 +22,7 @@ COMMANDS = (
     Command("/status", "", "Show the model, the tokens used and what runs."),
     Command("/model", "[preset]", "Show the models, or choose the one for this conversation."),
     Command("/history", "[n]", "Show the last messages in short, 10 when no number is given."),
+    Command("/dream", "", "Bring the memory files up to date now.", answers_any=True),
     Command("/dream-log", "[sha]", "Show what Dream changed last, or one version by its id."),
     Command("/dream-restore", "[sha]", "List what Dream changed, or undo one version by its id."),
     Command("/dream-prompt", "[init]", "Show what guides Dream, or make a guide of your own."),
@@ -44,7 +47,7 @@ def parse(text: str) -> Call | None:
         return None
     command = _BY_NAME.get(words[0].lower())
     argument = words[1].strip() if len(words) > 1 else ""
-    if command is None or (argument and not command.argument):
+    if command is None or (argument and not command.argument and not command.answers_any):
         return None
     return Call(command, argument)
 

@@ -13,7 +13,7 @@ from jenny.accounts.management.answering import AnsweringCommand, workspace_call
 from jenny.accounts.models import Workspace
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.tasks import accept, consolidation
+from jenny.chat.tasks import accept, consolidation, dreaming
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import interrupt
 from jenny.chat.tasks.turns import execute
@@ -107,6 +107,8 @@ def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation
 def _commanded(chat: Conversation, call: commands.Call) -> str:
     if call.command.name == "/new":
         return accept.start_anew(chat).text
+    if call.command.name == "/dream":
+        return dreaming.carry_out(chat, call)
     if call.command.name == "/compact":
         return accept.accept_command(chat, call, consolidation.run(chat, "asked").sentence).text
     return accept.accept_command(chat, call, reply_to(chat, call)).text

@@ -1,0 +1,250 @@
+"""A queued run is claimed, carried out in this process, and its row says what came of it."""
+
+import logging
+import os
+import secrets
+import socket
+from dataclasses import asdict
+from datetime import datetime, time
+from time import sleep
+
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from jenny.accounts.access import model_for
+from jenny.accounts.models import Workspace
+from jenny.accounts.zones import zone
+from jenny.agent.errors import AgentError
+from jenny.agent.pricing import Prices
+from jenny.agent.provider import Provider
+from jenny.agent.watch import Watch
+from jenny.workspace import config as workspace_config
+from jenny.workspace.config import Config
+from jenny.workspace.errors import WorkspaceError
+from memory.dream import cycle, limits, outcomes, telling
+from memory.dream.job import Done, Job, Lost
+from memory.management import snapshots
+from memory.management.dreaming.book import RowBook, held
+from memory.management.dreaming.heart import WATCHES, Heart
+from memory.management.dreaming.lending import give_back
+from memory.management.dreaming.reaping import take_over, tell
+from memory.models import DreamEntry, DreamRun, DreamState
+
+log = logging.getLogger(__name__)
+
+# Where the settings cannot be read, a claim lasts as long as their default says.
+_SECONDS = 1_320.0
+_LOOK_SECONDS = 0.1
+
+
+def execute(run_id: int) -> DreamRun | None:
+    """Claim and carry out a queued run; ``None``: somebody has it, it is over, or was lost."""
+    waiting = DreamRun.objects.filter(pk=run_id, state=DreamRun.State.QUEUED)
+    found = waiting.select_related("workspace__owner").first()
+    if found is None:
+        return None
+    config = _config(found.workspace)
+    seconds = _SECONDS if config is None else limits.deadline_seconds(config)
+    run = DreamRun.claim(run_id, holder(), seconds)
+    if run is None:
+        return None
+    with WATCHES.one() as watch, held(run), Heart(run, watch):
+        asked = _Model(run, config)
+        try:
+            done = _broken() if config is None else cycle.run(_job(run, config, watch, asked))
+        except Lost:
+            log.warning("dream.lost", extra={"run": run.pk})
+            return None
+        return _ended(run, done, asked, config)
+
+
+def outcome_of(run: DreamRun) -> DreamRun:
+    """The run once it is over, whoever carries it out or takes it over."""
+    while True:
+        run.refresh_from_db()
+        if run.state == DreamRun.State.ENDED:
+            return run
+        take_over(run)
+        sleep(_LOOK_SECONDS)
+
+
+def holder() -> str:
+    """Who holds a claim: this process, and no other that ever had its number."""
+    return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+class _Model:
+    """Which model a run asks: the one that the settings name for Dream, or the main one."""
+
+    def __init__(self, run: DreamRun, config: Config | None) -> None:
+        self._run = run
+        self._config = config
+        self._found: Provider | None = None
+        self.notes: list[str] = []
+
+    def __call__(self) -> Provider:
+        """The provider. :raises AgentError: none can be asked, and why."""
+        try:
+            if self._found is None:
+                self._found = self._chosen()
+        finally:
+            give_back()
+        return self._found
+
+    @property
+    def found(self) -> Provider | None:
+        """The one that was asked, if any was."""
+        return self._found
+
+    def _chosen(self) -> Provider:
+        workspace = self._run.workspace
+        name = self._config.get("agents.defaults.dream.modelOverride") if self._config else ""
+        if name:
+            try:
+                return Provider(*model_for(workspace, name))
+            except AgentError as error:
+                self.notes.append(
+                    f"The model for Dream, “{name}”, cannot be asked; the main one was. "
+                    f"{error.sentence}"
+                )
+        try:
+            return Provider(*model_for(workspace))
+        except WorkspaceError as error:
+            raise AgentError("workspace", error.sentence) from error
+
+
+def _job(run: DreamRun, config: Config, watch: Watch, asked: _Model) -> Job:
+    workspace = run.workspace
+    book = RowBook(run)
+
+    def snapshot() -> tuple[str, str]:
+        attempt = snapshots.before_dream(workspace)
+        taken = "" if attempt.outcome is None else attempt.outcome.snapshot.id
+        return taken, attempt.sentence
+
+    return Job(
+        root=workspace.root,
+        run=run.name,
+        trigger=run.trigger,  # type: ignore[arg-type]
+        book=book,
+        config=config,
+        watch=watch,
+        snapshot=snapshot,
+        model=asked,
+        used_today=used_today(workspace, config),
+        zone=workspace.owner.time_zone,
+    )
+
+
+def used_today(workspace: Workspace, config: Config) -> int:
+    """Tokens that the workspace's runs used since its midnight."""
+    own = zone(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    midnight = datetime.combine(timezone.now().astimezone(own).date(), time(), own)
+    rows = DreamRun.objects.filter(workspace=workspace, created_at__gte=midnight)
+    every = F("input_tokens") + F("output_tokens") + F("cache_read_tokens")
+    total: int | None = rows.aggregate(sum=Sum(every + F("cache_write_tokens")))["sum"]
+    return total or 0
+
+
+def _config(workspace: Workspace) -> Config | None:
+    try:
+        return workspace_config.load(workspace.root)
+    except WorkspaceError:
+        return None
+
+
+def _broken() -> Done:
+    """A run of a workspace whose folder or settings cannot be read."""
+    done = Done()
+    why = "The workspace's folder or its settings cannot be read."
+    done.decision = type(done.decision)(status="failed", why=why)
+    return done
+
+
+def _ended(run: DreamRun, done: Done, asked: _Model, config: Config | None) -> DreamRun | None:
+    """Store how it ended, raise the alarm when it is due, and tell whoever asked."""
+    decision = done.decision
+    found = asked.found
+    prices: Prices | None = found.preset.prices if found else None
+    facts = {
+        "status": decision.status,
+        "why": decision.why,
+        "sentence": _sentence(run, done, config),
+        "cursor_from": done.cursor_from,
+        "cursor_to": done.cursor_to,
+        "entries": _entries(done),
+        "writes": [asdict(row) for row in done.attempts],
+        "set_aside": sorted(decision.set_aside),
+        "commits": list(done.commits),
+        "archived": list(done.archived),
+        "snapshot": done.snapshot,
+        "notes": [*asked.notes, *done.notes],
+        "report": done.report,
+        "model": found.preset.model if found else "",
+        "preset": found.preset.name if found else "",
+        "is_demo": found.endpoint.is_demo if found else False,
+        "steps": done.steps,
+        "input_tokens": done.usage.input,
+        "output_tokens": done.usage.output,
+        "cache_read_tokens": done.usage.cache_read,
+        "cache_write_tokens": done.usage.cache_write,
+        "cost": prices.cost(done.usage) if prices else None,
+        "seconds": round(done.seconds, 3),
+    }
+    if not run.end(**facts):
+        return None
+    log.info(
+        "dream.ended",
+        extra={"run": run.pk, "status": run.status, "workspace": str(run.workspace_id)},
+    )
+    _alarm(run, done)
+    tell(run)
+    return run
+
+
+def _sentence(run: DreamRun, done: Done, config: Config | None) -> str:
+    aside = DreamEntry.Place.SET_ASIDE
+    count = DreamEntry.objects.filter(workspace=run.workspace_id, place=aside).count()
+    idle = config.get("agents.defaults.idleCompactAfterMinutes") if config else 0
+    waits = outcomes.why_nothing(idle_minutes=idle, passed=len(done.batch.passed), set_aside=count)
+    return outcomes.sentence(
+        done.decision, seconds=done.seconds, waits=waits, is_capped=done.is_capped
+    )
+
+
+def _entries(done: Done) -> list[dict[str, object]]:
+    """The batch with what became of each entry."""
+    said = {row.cursor: row for row in done.decision.verdicts}
+    rows: list[dict[str, object]] = []
+    for row in done.batch.entries:
+        verdict = said.get(row.cursor)
+        rows.append(
+            {
+                "cursor": row.cursor,
+                "verdict": verdict.kind if verdict else "unaccounted",
+                "reason": verdict.reason if verdict else "",
+                "tries": row.tries,
+                "reoffered": row.is_reoffered,
+                "digested": row.digest is not None,
+            }
+        )
+    rows += [
+        {"cursor": row.cursor, "verdict": "passed_over", "reason": row.why}
+        for row in done.batch.passed
+    ]
+    return rows
+
+
+def _alarm(run: DreamRun, done: Done) -> None:
+    """What stands on every page, in the chat and in the log, when a count has reached four."""
+    standing = [asdict(alarm) for alarm in done.standing]
+    DreamState.objects.filter(workspace=run.workspace_id).update(alarms=standing)
+    for alarm in done.alarms:
+        log.error(
+            "dream.alarm",
+            extra={"run": run.pk, "workspace": str(run.workspace_id), "alarm": alarm.kind},
+        )
+        try:
+            telling.announce(str(run.workspace_id), f"{run.name}:{alarm.kind}", alarm.sentence)
+        except Exception:  # the outermost edge: the alarm stands on every page all the same
+            log.exception("dream.not_announced", extra={"run": run.pk})
