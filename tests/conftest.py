@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django
+import hypothesis
 import pytest
 
 # Short, since a Unix socket's path may have about 100 bytes.
@@ -25,6 +26,17 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "jenny.settings"
 # Playwright's synchronous API runs an event loop in the test's thread; Django takes that
 # for asynchronous code, which it is not.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+
+# No test of this project is timed. `make test` tries the same examples each time, so that a pass
+# is one everywhere; `make soak` tries others, and prints what to repeat one with.
+hypothesis.settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    print_blob=True,
+    derandomize="JENNY_SOAK" not in os.environ,
+)
+hypothesis.settings.load_profile("untimed")
 
 # A test process that reads the settings only now must also load the apps now: test modules
 # import models.

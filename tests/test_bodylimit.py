@@ -12,7 +12,7 @@ MEGABYTE = b"x" * 1_000_000
 
 def answered(port: int, head: str, pieces: list[bytes]) -> str:
     """What the server says to a request of that head and body."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(f"{head}\r\nHost: 127.0.0.1\r\n".encode())
         for piece in pieces:
             line.sendall(piece)

@@ -20,7 +20,7 @@ from jenny.supervise import Supervisor
 folder = Path(sys.argv[1])
 def say(sentence):
     with (folder / "said").open("a") as file:
-        file.write(f"{time.monotonic()} {sentence}\\n")
+        file.write(f"{sentence}\\n")
 def stay(ready):
     ready()
     signal.pause()
@@ -42,10 +42,6 @@ class Supervised:
         )
 
     def said(self) -> list[str]:
-        """The sentences so far, without their times."""
-        return [line.partition(" ")[2] for line in self.lines()]
-
-    def lines(self) -> list[str]:
         """The sentences so far."""
         path = self.folder / "said"
         return path.read_text().splitlines() if path.exists() else []
@@ -53,7 +49,7 @@ class Supervised:
     def end(self, number: int = signal.SIGTERM) -> int:
         """End it."""
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=60)
 
 
 @pytest.fixture
@@ -74,11 +70,9 @@ def supervise(tmp_path):
 def test_a_part_that_dies_at_once_is_tried_less_and_less_often(supervise):
     """It is told each time, and the pauses grow, so that a broken part does not eat the machine."""
     running = supervise('run(Part("broken", lambda ready: sys.exit(3)))')
-    wait_until(lambda: len(running.lines()) >= 4)
-    assert running.said()[0] == "broken ended with code 3; it is started again now."
-    assert running.said()[3].endswith("again in 4 s.")
-    times = [float(line.split()[0]) for line in running.lines()[:4]]
-    assert times[3] - times[2] > times[1] - times[0]
+    wait_until(lambda: len(running.said()) >= 4)
+    told = [sentence.rpartition(" again ")[2] for sentence in running.said()[:4]]
+    assert told == ["now.", "in 1 s.", "in 2 s.", "in 4 s."]
     assert running.end() == 0
 
 
@@ -115,7 +109,7 @@ def test_a_second_ctrl_c_does_not_wait(supervise):
         return any("is killed" in sentence for sentence in running.said())
 
     wait_until(is_killed)
-    assert running.process.wait(timeout=30) is not None
+    assert running.process.wait(timeout=60) is not None
 
 
 def test_what_a_part_started_dies_with_it(supervise, tmp_path):

@@ -38,7 +38,7 @@ def test_the_first_run(start_stack: Callable[..., Stack]) -> None:
     gate = threading.Barrier(2)
 
     def finish(name: str) -> None:
-        with httpx2.Client(base_url=stack.url, follow_redirects=True, timeout=30) as http:
+        with httpx2.Client(base_url=stack.url, follow_redirects=True, timeout=60) as http:
             page = http.get(link.raw_path.decode())
             assert str(page.url) == f"{stack.url}/setup/"
             form = {
@@ -68,7 +68,7 @@ def test_behind_a_proxy_that_ends_tls(start_stack: Callable[..., Stack]) -> None
     """Cookies only over TLS, HSTS, and the client's address as the nearest proxy tells it."""
     stack = start_stack(**TLS)
     stack.manage("create_owner", "--username", "ana", JENNY_OWNER_PASSWORD=PASSWORD)
-    with httpx2.Client(base_url=stack.url, headers=FORWARDED, timeout=30) as http:
+    with httpx2.Client(base_url=stack.url, headers=FORWARDED, timeout=60) as http:
         page = http.get("/login/")
         assert page.headers["strict-transport-security"] == "max-age=31536000"
         token = page.cookies["csrftoken"]
@@ -121,7 +121,7 @@ def test_an_ended_session_ends_its_event_stream(live: Stack) -> None:
         watcher.send(chat, "again")
         stream.wait_for(lambda event: event["kind"] == "item")
         ender.post("/settings/account/sessions/end-others")
-        wait_until(stream.ended.is_set, 30, "the stream to end")
+        wait_until(stream.ended.is_set, what="the stream to end")
         assert stream.kinds()[-1] == "expired"
     assert watcher.get(f"/chat/{chat}/").status_code == 302
     assert ender.get(f"/chat/{chat}/").status_code == 200

@@ -20,7 +20,7 @@ from tests.model_server import Fail, Gate, Headers, Raw, Silence
 from tests.support.waiting import wait_until
 
 LONG = Limits(seconds=120, connect_seconds=120, first_byte_seconds=120, between_bytes_seconds=120)
-JOIN_SECONDS = 20
+JOIN_SECONDS = 60
 
 
 class _Asking:

@@ -284,7 +284,7 @@ def test_what_a_listener_raises_comes_out_and_lets_go(turn, model):
     model.script("a", Gate("never"))
     with pytest.raises(Lost):
         turn.run()
-    assert model.requests[0].left.wait(20)
+    assert model.requests[0].left.wait(60)
 
 
 def _without_marks(messages):

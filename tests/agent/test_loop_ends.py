@@ -10,7 +10,7 @@ from jenny.agent.limits import Limits
 from jenny.agent.tools import ToolOutcome
 from tests.model_server import Call, Fail, Gate, Silence
 
-JOIN_SECONDS = 20
+JOIN_SECONDS = 60
 
 
 def _stopped(turn, reason="stop"):

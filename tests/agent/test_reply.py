@@ -43,7 +43,7 @@ def test_what_was_counted_is_told_before_the_end(model):
     events = provider(model).stream(watch=Watch(), **VALUES)
     assert next(events) == Counted(Usage(input=44, output=1))
     events.close()
-    assert model.requests[0].left.wait(20)
+    assert model.requests[0].left.wait(60)
 
 
 def test_thinking_comes_with_its_signature(model):
@@ -207,7 +207,7 @@ def test_a_server_that_keeps_the_stream_open_is_not_waited_for(model):
     """The reply is over when the model says so, whatever the connection does."""
     model.script("ok", Stop(), Gate("never"))
     assert ask(provider(model))[-1].parts == (Text("ok"),)
-    assert model.requests[0].left.wait(20)
+    assert model.requests[0].left.wait(60)
 
 
 def _events(*middle):

@@ -20,7 +20,7 @@ FEW_FILES = 200
 def opened(stack: Stack, chat: str, person: Client) -> socket.socket:
     """An open event source of *chat*, read by nobody."""
     cookies = "; ".join(f"{name}={value}" for name, value in person.http.cookies.items())
-    line = socket.create_connection(("127.0.0.1", stack.port), timeout=30)
+    line = socket.create_connection(("127.0.0.1", stack.port), timeout=60)
     request = (
         f"GET /chat/{chat}/events?after={person.position(chat)} HTTP/1.1\r\n"
         f"Host: 127.0.0.1\r\nCookie: {cookies}\r\nAccept: text/event-stream\r\n\r\n"

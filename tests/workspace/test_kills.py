@@ -5,11 +5,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.support.chance import seed
 from tests.workspace import act
 
 PROJECT = Path(__file__).parents[2]
@@ -77,7 +77,7 @@ def test_several_files_are_all_old_or_all_new(in_memory: Path) -> None:
 
 def test_the_next_start_may_be_killed_as_well(in_memory: Path) -> None:
     """Killed in the act and again while it is being settled, it still ends whole (a sample)."""
-    first = datetime.now(UTC).toordinal() % 30 + 1  # another one every day
+    first = seed() % 30 + 1
     left = killed(in_memory, "many", "die-twice", first)
     assert all(contents(row) in (BEFORE, AFTER) for row in left), f"first kill at {first}"
 

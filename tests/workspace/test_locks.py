@@ -56,7 +56,7 @@ def test_a_killed_holder_lets_go(root: Path) -> None:
     """A process that dies takes its lock with it; no repair is needed."""
     with held_elsewhere(root, Level.WORKSPACE) as process:
         process.kill()
-        with hold(root, Level.WORKSPACE, timeout=10):
+        with hold(root, Level.WORKSPACE, timeout=60):
             assert holds(root, Level.WORKSPACE)
 
 
@@ -127,7 +127,7 @@ def test_a_lock_file_that_was_replaced_is_noticed(root: Path) -> None:
             with hold(root, Level.WORKSPACE):
                 got.append(os.fstat(locks._mine.held[0].fd).st_ino == path.stat().st_ino)
                 entered.set()
-                leave.wait(10)
+                leave.wait(60)
 
         waiter = threading.Thread(target=wait)
         waiter.start()
@@ -135,7 +135,7 @@ def test_a_lock_file_that_was_replaced_is_noticed(root: Path) -> None:
         path.unlink()
         path.touch()
         process.kill()
-        assert entered.wait(10)
+        assert entered.wait(60)
         with pytest.raises(LockTimeout), hold(root, Level.WORKSPACE, timeout=0.1):
             pass
         leave.set()
@@ -188,7 +188,7 @@ def test_processes_that_write_at_once_lose_nothing(root: Path, workspace: Worksp
 
 def test_a_busy_process_starves_nobody(root: Path) -> None:
     """Who takes the lock again and again lets others in between, long before they give up."""
-    with start("count", root, "counter.txt", 100_000) as busy:
+    with start("count", root, "counter.txt", 10_000_000) as busy:
         wait_until((root / "counter.txt").exists, what="the busy process")
         for _ in range(20):
             with hold(root, Level.WORKSPACE):
@@ -201,6 +201,6 @@ def test_a_forked_child_holds_nothing(root: Path) -> None:
     with start("fork", root) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "the child holds nothing\n"
-        with hold(root, Level.WORKSPACE, timeout=5):
+        with hold(root, Level.WORKSPACE, timeout=60):
             pass
         process.communicate("")

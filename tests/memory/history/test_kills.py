@@ -6,12 +6,12 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.memory.history import act
+from tests.support.chance import seed
 
 PROJECT = Path(__file__).parents[3]
 TIMEOUT = 900
@@ -103,9 +103,9 @@ def test_moving_loses_nothing_and_doubles_nothing(in_memory: Path) -> None:
 
 def crowd(folder: Path, workers: int, times: int, kills: int) -> None:
     """Many at once; then what was acknowledged is compared with what is on disk."""
-    seed = datetime.now(UTC).toordinal()  # another one every day
-    (told,) = run("crowd", folder, seed, workers, times, kills)
-    assert told["killed_adding"], f"nobody was killed while adding (seed {seed})"
+    chosen = seed()
+    (told,) = run("crowd", folder, chosen, workers, times, kills)
+    assert told["killed_adding"], f"nobody was killed while adding (seed {chosen})"
     acknowledged = {}
     for worker in range(workers):
         lines = (folder / f"acks-{worker}").read_text().splitlines()
@@ -127,7 +127,7 @@ def crowd(folder: Path, workers: int, times: int, kills: int) -> None:
                 found.setdefault(row["content"].split("\n")[0], []).append(row["cursor"])
     assert len(given_out) == len(set(given_out))
     for content, cursors in acknowledged.items():
-        assert found[content] == cursors[:1], f"{content} (seed {seed})"
+        assert found[content] == cursors[:1], f"{content} (seed {chosen})"
         assert set(cursors) <= set(given_out)
 
 

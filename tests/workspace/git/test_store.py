@@ -223,7 +223,7 @@ def test_a_live_lock_of_another_program_is_waited_for(repo: Repository):
     thread.start()
     assert not done.wait(0.2)
     lock.unlink()
-    assert done.wait(10)
+    assert done.wait(60)
     thread.join()
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from jenny.workspace.snapshots import shelf, verifying
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.taking import create
+from tests.support.chance import seed
 from tests.support.waiting import wait_until
 from tests.workspace.snapshots import act
 from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk
@@ -121,8 +122,8 @@ def test_pruning_may_be_killed(in_memory):
 def test_killed_at_any_time_again_and_again(in_memory, kills):
     """Two processes take snapshots and prune, and are killed at random, one store all the while:
     it is sound after each kill, and no snapshot that was there is lost but by the rules."""
-    seed = datetime.now(UTC).toordinal()
-    chance = random.Random(seed)
+    chosen = seed()
+    chance = random.Random(chosen)
     act.start_first(in_memory)
     store, highest = act.store_in(in_memory), 0
     for kill in range(kills):
@@ -141,10 +142,10 @@ def test_killed_at_any_time_again_and_again(in_memory, kills):
         for process in running:
             process.wait()
         found = sound(store)
-        assert found, f"seed {seed}"
-        assert found[0] >= was, f"seed {seed}"
-        assert found == list(range(found[0], found[-1] - 1, -1)), f"seed {seed}"
-        assert len(found) >= min(found[0], 20), f"seed {seed}"
+        assert found, f"seed {chosen}"
+        assert found[0] >= was, f"seed {chosen}"
+        assert found == list(range(found[0], found[-1] - 1, -1)), f"seed {chosen}"
+        assert len(found) >= min(found[0], 20), f"seed {chosen}"
         highest = found[0]
     after(in_memory)
 

@@ -143,7 +143,7 @@ def test_versions_wait_for_who_holds_the_workspace(root, dream):
         wait_until((root / ".jenny" / "workspace.next").exists, what="the waiting undo")
         assert (root / "USER.md").read_bytes() == b"A\n"
         holder.communicate("")
-        thread.join(20)
+        thread.join(60)
     assert (root / "USER.md").read_bytes() == b"# User\n"
 
 
