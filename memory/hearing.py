@@ -34,6 +34,12 @@ _ENDINGS = ("ing", "ed", "en", "es", "s", "t", "n", "e")
 _SHORT = 4
 
 
+def is_statement(line: str) -> bool:
+    """Whether a line says something itself: no question, quotation, or wish to forget."""
+    plain = line.strip()
+    return bool(plain) and not plain.startswith(">") and not _NO_STATEMENT.search(plain)
+
+
 class Ears:
     """Facts that are listened for."""
 

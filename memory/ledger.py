@@ -74,6 +74,14 @@ def content(root: Path, path: str) -> bytes | None:
         os.close(fd)
 
 
+def is_odd(root: Path, path: str) -> bool:
+    """Whether something else than a plain file stands in the ledger's place."""
+    try:
+        return not stat.S_ISREG((root / path).lstat().st_mode)
+    except OSError:
+        return False
+
+
 def added(root: Path, path: str, rows: Sequence[dict[str, Any]], old: Change | None) -> Change:
     """The change that adds *rows*; *old* is one of the same act that has added others.
 

@@ -52,7 +52,7 @@ class State:
 
 def state(root: Path) -> State:
     """The pins of the workspace at *root*, as their file says it now."""
-    return _STATES.read(root)
+    return _derive(root) if ledger.is_odd(root, PATH) else _STATES.read(root)
 
 
 def pins(root: Path, path: str = "") -> tuple[Pin, ...]:

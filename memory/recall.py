@@ -47,7 +47,11 @@ def recall(root: Path, query: str, *, most: int = MOST) -> Recalled:
         return Recalled(shown[:most], (), len(found) - len(shown))
     found = archive.search(real, plain, most=3 * most)
     shown = _known(real, found)
-    entries = without_forgotten(real, _said(real, plain))[:most]
+    entries = tuple(
+        entry
+        for entry in without_forgotten(real, _said(real, plain))
+        if all(word in fold(entry.content) for word in fold(plain).split())
+    )[:most]
     return Recalled(shown[:most], entries, len(found) - len(shown))
 
 

@@ -14,7 +14,7 @@ from jenny.workspace.stamped import StampedFiles
 from memory import ledger
 from memory.errors import NotForgotten
 from memory.facts import ID_DIGITS, Fact, digest, normal, units
-from memory.hearing import Ears
+from memory.hearing import Ears, is_statement
 from memory.ledger import land
 from memory.near import Index
 
@@ -94,7 +94,7 @@ def candidates(text: str | Fact) -> Iterator[str]:
 
 def state(root: Path) -> State:
     """What is forgotten in the workspace at *root*, as the file says it now."""
-    return _STATES.read(root)
+    return _derive(root) if ledger.is_odd(root, PATH) else _STATES.read(root)
 
 
 def tombstones(root: Path) -> tuple[Tombstone, ...]:
@@ -158,8 +158,8 @@ def restated(root: Path, text: str, said_at: dt.datetime) -> tuple[Tombstone, ..
         heard = now.ears.stated(text)
         near = {id(row) for row in now.active if row.at < said}
         found = [row for at, row in enumerate(now.active) if at in heard and id(row) in near]
-        lines = [line.strip() for line in text.split("\n")] if len(text) < _RELEVANT_CHARS else []
-        exact = (now.match(line) for line in lines if line and not line.startswith(">"))
+        lines = text.split("\n") if len(text) < _RELEVANT_CHARS else []
+        exact = (now.match(line.strip()) for line in lines if is_statement(line))
         return list(dict.fromkeys([*found, *(row for row in exact if row and row.at < said)]))
 
     if not chosen(now):
