@@ -1,0 +1,212 @@
+"""Workers are killed and paused under Dream, Valkey goes and forgets: one run at a time, nothing
+lost, nothing doubled, nothing torn."""
+
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+
+from memory.history import cursors, log, reading
+from memory.history.entries import NewEntry
+from tests.model_server import Gate, ModelServer, Say, Silence
+from tests.support.client import Client, text_of
+from tests.support.dreams import MEMORY, add, batch_of, finish
+from tests.support.place import Place
+from tests.support.stack import OWNER, PASSWORD, environment_for, start
+from tests.support.waiting import wait_until
+
+OVER = ("Dream completed", "Dream was interrupted", "Dream failed", "Nothing to process")
+
+
+@pytest.fixture(scope="module")
+def place(scratch: Path, model_server: ModelServer) -> Iterator[Place]:
+    """An instance that asks the scripted model."""
+    stack = start(scratch / "dreams", **environment_for(model_server.url))
+    try:
+        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+        owner = Client(stack.url).login(OWNER, PASSWORD)
+        owner.begin("/status")
+        yield Place(stack, model_server, owner)
+    finally:
+        stack.end()
+
+
+def say(place: Place, text: str) -> int:
+    """Add an entry to the history; its number."""
+    return log.append(place.root, [NewEntry(text)]).entries[0].cursor
+
+
+def shows(text: str):
+    """A rule for scripts: a batch with *text* is shown."""
+    return lambda request: text in batch_of(request)
+
+
+def rows(place: Place, columns: str = "id, state, status") -> list[tuple]:
+    """The runs so far."""
+    with closing(place.database()) as database:
+        return database.execute(
+            f"select {columns} from memory_dreamrun order by id"  # noqa: S608 - ours
+        ).fetchall()
+
+
+def let_time_pass(place: Place) -> None:
+    """The heart of the run under way has not beaten for minutes."""
+    with closing(place.database()) as database:
+        database.execute(
+            "update memory_dreamrun set heartbeat_at = '2020-01-01 00:00:00' "
+            "where state = 'running'"
+        )
+
+
+def asked(place: Place) -> list:
+    """The requests with a batch so far."""
+    return [row for row in list(place.model.requests) if batch_of(row)]
+
+
+def replies(place: Place, chat: str, words: str) -> int:
+    """How often a reply with these words stands in the thread."""
+    return text_of(place.owner.thread(chat)).count(words)
+
+
+def ended(place: Place, chat: str) -> str:
+    """The thread, as soon as an outcome stands in it."""
+
+    def over() -> str:
+        text = text_of(place.owner.thread(chat))
+        return text if any(words in text for words in OVER) else ""
+
+    return wait_until(over, 60, "an outcome")
+
+
+def test_twenty_at_once_are_one_run(place):
+    """Whoever asks while a run is under way is told so at once; each has one outcome."""
+    one = say(place, "- [durable] Twenty people ask at once.")
+    place.model.script(
+        Gate("twenty"), add("- Twenty people ask at once.", one), when=shows("Twenty people")
+    )
+    place.model.script(finish(saved=[one]), when=shows("Twenty people"))
+    place.model.script("Done.", when=shows("Twenty people"))
+    before = len(rows(place))
+    chat = place.owner.begin("/status")
+    threads = [threading.Thread(target=place.owner.send, args=(chat, "/dream")) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_until(
+        lambda: replies(place, chat, "Nothing was started.") == 19, what="19 to be turned away"
+    )
+    assert replies(place, chat, "Dreaming…") == 20
+    place.model.open("twenty")
+    ended(place, chat)
+    assert len(rows(place)) == before + 1
+    assert rows(place)[-1][2] == "completed"
+    assert replies(place, chat, "Dream completed in") == 1
+    text = (place.root / MEMORY).read_text()
+    assert text.count("Twenty people ask at once.") == 1
+    assert cursors.dream_cursor(place.root) == one
+
+
+def test_a_killed_worker_is_taken_over(place):
+    """What it wrote is a version of an interrupted run, its entries come back, none is lost or
+    doubled, and whoever asked is told."""
+    entries = [say(place, f"- [durable] Killed fact {number}.") for number in (1, 2)]
+    place.model.script(add("- Killed fact 1.", entries[0]), when=shows("Killed fact"))
+    place.model.script(Say("I am"), Silence(), when=shows("Killed fact"))
+    before = (place.root / log.PATH).read_bytes()
+    chat = place.owner.begin("/dream")
+    wait_until(lambda: "Killed fact 1." in (place.root / MEMORY).read_text(), what="the write")
+    run = rows(place)[-1][0]
+    place.stack.kill("memory")
+    let_time_pass(place)
+    assert "Dream was interrupted" in ended(place, chat)
+    assert rows(place)[-1] == (run, "ended", "interrupted")
+    subjects = subprocess.run(
+        ["git", "-C", place.root / "memory", "log", "--format=%s", "-3"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "dream: interrupted run" in subjects
+    assert (place.root / log.PATH).read_bytes() == before
+    pending = reading.pending(place.root).entries
+    assert [row.cursor for row in pending] == entries
+    place.model.script(add("- Killed fact 2.", entries[1]), when=shows("Killed fact"))
+    place.model.script(
+        finish(already_known=[entries[0]], saved=[entries[1]]), when=shows("Killed fact")
+    )
+    place.model.script("Done.", when=shows("Killed fact"))
+    again = place.owner.begin("/dream")
+    assert "Dream completed in" in ended(place, again)
+    text = (place.root / MEMORY).read_text()
+    assert [text.count(f"Killed fact {number}.") for number in (1, 2)] == [1, 1]
+    assert cursors.dream_cursor(place.root) == entries[-1]
+
+
+def test_a_paused_holder_that_wakes_writes_nothing(place):
+    """It was taken over meanwhile by another process; its late write and its place come to
+    nothing, and the run that followed stands."""
+    one = say(place, "- [durable] A paused fact.")
+    place.model.script(
+        Gate("paused"), add("- Written by the paused one.", one), when=shows("A paused fact")
+    )
+    before = len(asked(place))
+    chat = place.owner.begin("/dream")
+    wait_until(lambda: len(asked(place)) > before, what="the request")
+    (holder,) = [
+        psutil.Process(pid) for name, pid in place.stack.pids().items() if name == "memory"
+    ]
+    every = [holder, *holder.children(recursive=True)]
+    for process in every:
+        process.send_signal(signal.SIGSTOP)
+    try:
+        let_time_pass(place)
+        place.model.script(add("- A paused fact.", one), when=shows("A paused fact"))
+        place.model.script(finish(saved=[one]), when=shows("A paused fact"))
+        place.model.script("Done.", when=shows("A paused fact"))
+        told = place.stack.manage("dream")
+        assert "Dream completed in" in told
+        assert "Dream was interrupted" in ended(place, chat)
+    finally:
+        for process in every:
+            process.send_signal(signal.SIGCONT)
+    place.model.open("paused")
+    one_more = say(place, "- [ephemeral] Another thing.")
+    place.model.script(finish(not_kept=[one_more]), when=shows("Another thing"))
+    place.model.script("Done.", when=shows("Another thing"))
+    place.stack.manage("dream")
+    text = (place.root / MEMORY).read_text()
+    assert "- A paused fact." in text
+    assert "Written by the paused one." not in text
+    assert cursors.dream_cursor(place.root) == one_more
+    assert [row[2] for row in rows(place)[-3:]] == ["interrupted", "completed", "nothing_new"]
+
+
+def test_valkey_that_forgets_and_goes_hands_nothing_over(place):
+    """In the middle of a run Valkey forgets everything and is killed: nobody else begins one, the
+    run ends well, and what the queue brings a second time does nothing."""
+    one = say(place, "- [durable] A fact without Valkey.")
+    place.model.script(
+        Gate("valkey"), add("- A fact without Valkey.", one), when=shows("without Valkey")
+    )
+    place.model.script(finish(saved=[one]), when=shows("without Valkey"))
+    place.model.script("Done.", when=shows("without Valkey"))
+    before, runs = len(asked(place)), len(rows(place))
+    chat = place.owner.begin("/dream")
+    wait_until(lambda: len(asked(place)) > before, what="the request")
+    with closing(redis.Redis(unix_socket_path=str(place.stack.data.redis_socket))) as client:
+        client.flushall()
+    place.owner.send(chat, "/dream")
+    assert replies(place, chat, "Nothing was started.") == 1
+    place.stack.kill("valkey")
+    wait_until(lambda: place.stack.pids().get("valkey"), what="Valkey to run again")
+    place.model.open("valkey")
+    assert "Dream completed in" in ended(place, chat)
+    run = rows(place)[-1][0]
+    place.stack.manage("shell", "-v0", "-c", f"from memory.tasks import dream; dream({run})")
+    assert len(rows(place)) == runs + 1
+    assert (place.root / MEMORY).read_text().count("A fact without Valkey.") == 1
