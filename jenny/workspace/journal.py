@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,14 +52,15 @@ class Journal:
 def pending(root: Path) -> list[str]:
     """The names of the journals of acts that are not over."""
     try:
-        return sorted(path.name for path in root.joinpath(*FOLDER).iterdir() if _is_journal(path))
+        # Asked at every opening: no objects are made of what is not there.
+        return sorted(filter(_is_journal, os.listdir(f"{root}/{'/'.join(FOLDER)}")))  # noqa: PTH208
     except FileNotFoundError:
         return []
 
 
-def _is_journal(path: Path) -> bool:
+def _is_journal(name: str) -> bool:
     """Whether the file is a journal, and not one that is being written."""
-    return path.suffix == ".json"
+    return name.endswith(".json")
 
 
 def broken(root: Path) -> list[Path]:

@@ -18,6 +18,7 @@ from jenny.workspace.locks import Level
 from jenny.workspace.rules import Actor, Change, apply_rules
 
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_END_BYTES = 4_096
 _WRITING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -27,9 +28,19 @@ class Lines:
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self.size = os.fstat(fd).st_size
+        # Its end, of which whoever adds wants to know several things.
+        self._end = b""
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from *start* to before *end*."""
+        if self.size - _END_BYTES <= start and end <= self.size:
+            if not self._end:
+                self._end = self._read(max(0, self.size - _END_BYTES), self.size)
+            before = self.size - len(self._end)
+            return self._end[max(start - before, 0) : max(end - before, 0)]
+        return self._read(start, end)
+
+    def _read(self, start: int, end: int) -> bytes:
         pieces = []
         while start < end and (piece := os.pread(self._fd, end - start, start)):
             pieces.append(piece)
@@ -64,6 +75,7 @@ class GrowingLines(Lines):
                 os.ftruncate(self._fd, self.size)
             raise _failed(path, error) from error
         self.size += len(data)
+        self._end = b""
 
     def cut(self, size: int) -> None:
         """Take away what lies beyond *size* bytes, durably."""
@@ -73,6 +85,50 @@ class GrowingLines(Lines):
         except OSError as error:
             raise _failed(self._about[1], error) from error
         self.size = size
+        self._end = b""
+
+    def beside(self, name: str, most: int) -> bytes | None:
+        """The first *most* bytes of the file of that name in the same folder; ``None``: there is
+        none.
+
+        Raises:
+            PathRefused: it is no plain file, or may not be read.
+        """
+        try:
+            fd = os.open(name, _READING, dir_fd=self._folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise PathRefused(_unreadable(self._beside(name), error)) from error
+        try:
+            _check_plain(fd, self._beside(name))
+            return os.pread(fd, most, 0)
+        finally:
+            os.close(fd)
+
+    def note(self, name: str, data: bytes) -> None:
+        """Replace a few bytes of state that can be derived again, in the file of that name in the
+        same folder.
+
+        Nothing is synced. As many bytes as are there already go over them in one write, of which
+        no process sees a half; renaming over a file can cost more than the sync of the line before
+        it.
+
+        Raises:
+            WriteRefused: a write rule said no.
+            WriteFailed: the disk did; the file is as it was.
+        """
+        root, _, actor = self._about
+        beside = self._beside(name)
+        apply_rules([Change(beside, None, data, actor, root)])
+        try:
+            if not _written_over(self._folder, name, data):
+                atomic.replace(self._folder, name, data, synced=False)
+        except OSError as error:
+            raise _failed(beside, error) from error
+
+    def _beside(self, name: str) -> str:
+        return f"{self._about[1].rpartition('/')[0]}/{name}"
 
     def _write(self, data: bytes) -> None:
         view, at = memoryview(data), self.size
@@ -142,27 +198,6 @@ def put(root: Path, path: str, data: bytes, actor: Actor) -> None:
     try:
         with paths.open_folder(root, tuple(folders), make=True) as folder:
             atomic.replace(folder, name, data)
-    except OSError as error:
-        raise _failed(path, error) from error
-
-
-def note(root: Path, path: str, data: bytes, actor: Actor) -> None:
-    """Replace a few bytes of state that can be derived again; the history lock is held.
-
-    Nothing is synced. As many bytes as are there already go over them in one write, of which no
-    process sees a half; renaming over a file can cost more than the sync of the line before it.
-
-    Raises:
-        WriteRefused: a write rule said no.
-        WriteFailed: the disk did; the file is as it was.
-    """
-    _check_lock(root)
-    apply_rules([Change(path, None, data, actor, root)])
-    *folders, name = path.split("/")
-    try:
-        with paths.open_folder(root, tuple(folders), make=True) as folder:
-            if not _written_over(folder, name, data):
-                atomic.replace(folder, name, data, synced=False)
     except OSError as error:
         raise _failed(path, error) from error
 

@@ -56,7 +56,7 @@ class _Mine(threading.local):
 
 _mine = _Mine()
 _guard = threading.Lock()
-_threads: dict[Path, threading.Lock] = {}
+_threads: dict[tuple[Path, Level], threading.Lock] = {}
 _open: set[int] = set()
 
 
@@ -74,9 +74,8 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
         yield False
         return
     _check_order(root, level)
-    path = root / LOCK_FILES[level]
     deadline = time.monotonic() + timeout
-    threads = _thread_lock(path)
+    threads = _thread_lock(root, level)
     if not threads.acquire(timeout=max(timeout, 0)):
         raise LockTimeout(_busy(level, timeout, "another task of this process"))
     try:
@@ -126,10 +125,10 @@ def _check_order(root: Path, level: Level) -> None:
             raise LockOrderError(message)
 
 
-def _thread_lock(path: Path) -> threading.Lock:
+def _thread_lock(root: Path, level: Level) -> threading.Lock:
     """The lock that keeps this process's threads apart, so that one of them asks the system."""
     with _guard:
-        return _threads.setdefault(path, threading.Lock())
+        return _threads.setdefault((root, level), threading.Lock())
 
 
 def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
@@ -138,17 +137,14 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
     Who waits first takes a turnstile: whoever releases the lock and wants it again at once must
     queue behind, so that nobody starves.
     """
-    turnstile = root / OWN_FOLDER / f"{level.name.lower()}.next"
-    path = root / LOCK_FILES[level]
+    turnstile = f"{root}/{OWN_FOLDER}/{level.name.lower()}.next"
+    path = f"{root}/{LOCK_FILES[level]}"
     try:
-        for folder in {turnstile.parent, path.parent}:
-            if not folder.is_dir():
-                _make_folder(root, folder)
-        turn = _flock(turnstile, level, deadline, timeout)
         try:
-            fd = _flock(path, level, deadline, timeout)
-        finally:
-            _close(turn)
+            fd = _in_turn(turnstile, path, level, deadline, timeout)
+        except FileNotFoundError:
+            _make_folders(root, turnstile, path)
+            fd = _in_turn(turnstile, path, level, deadline, timeout)
         # For the sentence of who waits; on a full disk it is left out. As long for every process:
         # making the file shorter first would wait for the disk.
         mine = b"%-19d\n" % os.getpid()
@@ -161,15 +157,25 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
     return fd
 
 
-def _make_folder(root: Path, folder: Path) -> None:
-    """Make a folder for lock files in a workspace that exists."""
+def _in_turn(turnstile: str, path: str, level: Level, deadline: float, timeout: float) -> int:
+    """A descriptor of the file at *path*, locked; the turnstile is free again."""
+    turn = _flock(turnstile, level, deadline, timeout)
+    try:
+        return _flock(path, level, deadline, timeout)
+    finally:
+        _close(turn)
+
+
+def _make_folders(root: Path, *files: str) -> None:
+    """Make the folders of lock files in a workspace that exists."""
     if not root.is_dir():
         message = f"There is no workspace folder at {root}. Nothing was written."
         raise FileMissing(message)
-    folder.mkdir(exist_ok=True)
+    for file in files:
+        Path(file).parent.mkdir(exist_ok=True)
 
 
-def _flock(path: Path, level: Level, deadline: float, timeout: float) -> int:
+def _flock(path: str, level: Level, deadline: float, timeout: float) -> int:
     """Lock *path* with an own descriptor; wait until *deadline* (monotonic seconds)."""
     pause = 0.0005
     while True:
@@ -194,11 +200,11 @@ def _flock(path: Path, level: Level, deadline: float, timeout: float) -> int:
         _close(fd)
 
 
-def _is_same(fd: int, path: Path) -> bool:
+def _is_same(fd: int, path: str) -> bool:
     """Whether the locked file is still the one in the folder."""
     mine = os.fstat(fd)
     try:
-        there = path.lstat()
+        there = os.lstat(path)
     except FileNotFoundError:
         return False
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)

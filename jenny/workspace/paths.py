@@ -191,10 +191,10 @@ def checked_parts(parts: object) -> tuple[str, ...]:
     raise PathRefused(_refusal(str(parts), "is no path"))
 
 
-def stamp(path: Path) -> Stamp | None:
+def stamp(path: Path | str) -> Stamp | None:
     """What changes when the file changes; ``None`` when there is no file. For caches."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116  (asked often: no object is made of a name)
     except OSError:
         return None
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)

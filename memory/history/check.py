@@ -103,7 +103,7 @@ def _counter(root: Path, *, repair: bool) -> Iterator[Finding]:
             return
     if repair:
         with log.writing(root) as (real, growing):
-            log.note_last(real, log.highest(real, growing))
+            log.note_last(growing, log.highest(real, growing))
     sentence = "It is no number. Cursors are given out all the same: they follow from the history."
     cure = "Written anew." if repair else "The next entry writes it anew; so does repair."
     yield Finding(cursors.COUNTER, sentence, cure, "note", repaired=repair)

@@ -11,6 +11,7 @@ from pathlib import Path
 from jenny.workspace import linefile, paths
 from jenny.workspace.errors import PathRefused
 from jenny.workspace.files import open_workspace
+from jenny.workspace.linefile import GrowingLines
 from jenny.workspace.rules import Actor
 from memory import files
 from memory.errors import CursorBroken
@@ -25,22 +26,25 @@ _CURE = (
 )
 
 
-def counter(root: Path) -> int | None:
-    """The last cursor given out, as ``.cursor`` says; ``None`` when it says nothing of use."""
+def counter(root: Path, history: GrowingLines | None = None) -> int | None:
+    """The last cursor given out, as ``.cursor`` says; ``None`` when it says nothing of use.
+
+    *history*: the history file, where it is open: its folder need not be found again.
+    """
     try:
-        return number(_content(root, COUNTER))
+        return number(_content(root, COUNTER, history))
     except PathRefused:
         return None
 
 
-def dream_cursor(root: Path) -> int:
-    """Up to which entry Dream has read; 0: nothing yet.
+def dream_cursor(root: Path, history: GrowingLines | None = None) -> int:
+    """Up to which entry Dream has read; 0: nothing yet. *history*: as above.
 
     Raises:
         CursorBroken: the file holds something else than a number.
     """
     try:
-        data = _content(root, files.CURSOR)
+        data = _content(root, files.CURSOR, history)
     except PathRefused as error:
         raise CursorBroken(f"{error.sentence} {_CURE}") from error
     if not data.strip():
@@ -63,9 +67,14 @@ def set_dream_cursor(root: Path, value: int, actor: Actor) -> None:
     open_workspace(root, actor).write(files.CURSOR, b"%d\n" % value)
 
 
-def _content(root: Path, path: str) -> bytes:
-    with linefile.open_lines(paths.real_root(root), path) as file:
-        return b"" if file is None else file.read(0, min(file.size, _BYTES))
+def _content(root: Path, path: str, history: GrowingLines | None) -> bytes:
+    if history is not None:
+        return history.beside(path.rpartition("/")[2], _BYTES) or b""
+    with linefile.open_lines(root, path) as file:
+        if file is None:
+            paths.real_root(root)  # it says so when there is no workspace at all
+            return b""
+        return file.read(0, min(file.size, _BYTES))
 
 
 def number(data: bytes) -> int | None:

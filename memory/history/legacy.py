@@ -51,7 +51,7 @@ class TakenOver:
 
 def is_there(root: Path) -> bool:
     """Whether an older history lies in the workspace, taken over or not."""
-    return os.path.lexists(root / PATH)
+    return os.path.lexists(f"{root}/{PATH}")
 
 
 def take_over(root: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> TakenOver | None:
@@ -82,8 +82,6 @@ def take_over(root: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> TakenOve
         changes.append(Change(PATH, data, None, _ACTOR, real))
         apply_rules(changes)
         acts.carry_out(real, [journal.step(change) for change in changes])
-        with suppress(OSError):
-            os.utime(real / kept, (modified, modified), follow_symlinks=False)
     done = TakenOver(len(lines), kept)
     logger.info("history.taken_over", extra={"entries": done.entries, "kept": done.kept})
     return done

@@ -6,6 +6,7 @@ synced; only then are they acknowledged. What it costs does not depend on how lo
 """
 
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,9 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from jenny.agent.messages import clean
-from jenny.workspace import linefile, locks
+from jenny.workspace import acts, linefile, locks, paths
 from jenny.workspace.errors import WorkspaceError, WriteFailed
-from jenny.workspace.files import open_workspace
 from jenny.workspace.linefile import GrowingLines, Lines
 from jenny.workspace.locks import Level
 from jenny.workspace.redact import Hit, redact
@@ -28,9 +28,11 @@ from memory.history.entries import FILE, MAX_CURSOR, STAMP, Entry, NewEntry, par
 logger = logging.getLogger(__name__)
 
 PATH = FILE
+_COUNTER = cursors.COUNTER.rpartition("/")[2]
 zone_of = stamps.zone_of
 # So many bytes at the end must be in order, else all of the file is read.
 _LOOKED_AT = 4_096
+_BEGINS = re.compile(rb'\{"cursor": ([1-9]\d{0,17}), "')
 ACTOR = Actor("pipeline", run="history")
 _USED_UP = (
     f"{PATH} holds a cursor so large that no higher one can be given out. Nothing was added. "
@@ -78,7 +80,7 @@ def append(
             raise WriteFailed(_USED_UP)
         made = tuple(replace(entry, cursor=first + at) for at, entry in enumerate(drafts))
         file.add(b"".join(map(render, made)))
-        note_last(real, made[-1].cursor)
+        note_last(file, made[-1].cursor)
     return Appended(made, hits)
 
 
@@ -88,7 +90,8 @@ def writing(
 ) -> Iterator[tuple[Path, GrowingLines]]:
     """The workspace's real folder and its history file, under the history lock."""
     # Opening it settles what a crash cut short, a restore of the history among it.
-    real = open_workspace(root, ACTOR).root
+    real = paths.real_root(root)
+    acts.settle_if_free(real)
     legacy.before_adding(real, timeout=timeout)
     with (
         locks.hold(real, Level.HISTORY, timeout=timeout),
@@ -97,38 +100,38 @@ def writing(
         yield real, file
 
 
-def note_last(real: Path, cursor: int) -> None:
+def note_last(file: GrowingLines, cursor: int) -> None:
     """Note the last cursor given out. It can be derived, so that a full disk stops nobody."""
     try:
-        linefile.note(real, cursors.COUNTER, b"%d\n" % cursor, ACTOR)
+        file.note(_COUNTER, b"%d\n" % cursor)
     except WorkspaceError as error:
         logger.warning("the last cursor could not be noted: %s", error)
 
 
-def highest(real: Path, file: Lines) -> int:
+def highest(real: Path, file: GrowingLines) -> int:
     """The highest cursor in the file, in the archive and in either number beside it, by reading
     all of them."""
     entries = (parse(line.data) for line in tail.lines_back(file))
     found = max((entry.cursor for entry in entries if entry), default=0)
-    given = cursors.counter(real) or 0
-    return max(found, archive.highest(real), given, _read_to(real))
+    given = cursors.counter(real, file) or 0
+    return max(found, archive.highest(real), given, _read_to(real, file))
 
 
-def _read_to(real: Path) -> int:
+def _read_to(real: Path, file: GrowingLines) -> int:
     """Up to which entry Dream has read; what is no number counts for nothing."""
     with suppress(CursorBroken):
-        return cursors.dream_cursor(real)
+        return cursors.dream_cursor(real, file)
     return 0
 
 
-def _next_cursor(real: Path, file: Lines, *, was_wrong: bool) -> int:
+def _next_cursor(real: Path, file: GrowingLines, *, was_wrong: bool) -> int:
     """The first cursor to give out, from the end of the file; when something is odd there, from
     all of it."""
-    given = cursors.counter(real)
+    given = cursors.counter(real, file)
     if not was_wrong and given is not None:
         seen = _last_cursors(file)
         if seen is not None:
-            return max(seen, given, _read_to(real)) + 1
+            return max(seen, given, _read_to(real, file)) + 1
     return highest(real, file) + 1
 
 
@@ -140,12 +143,24 @@ def _last_cursors(file: Lines) -> int | None:
     for line in tail.lines_back(file):
         if file.size - line.start > _LOOKED_AT and above is not None:
             break
-        entry = parse(line.data)
-        if entry is None or (above is not None and entry.cursor >= above):
+        # Of the last line all is looked at; of those before it, the number tells enough.
+        cursor = _number(line.data) if above is not None else None
+        if cursor is None:
+            entry = parse(line.data)
+            if entry is None:
+                return None
+            cursor = entry.cursor
+        if above is not None and cursor >= above:
             return None
-        above = entry.cursor
+        above = cursor
         highest_one = max(highest_one, above)
     return highest_one
+
+
+def _number(line: bytes) -> int | None:
+    """The cursor of a line that begins and ends as ours do."""
+    match = _BEGINS.match(line)
+    return int(match[1]) if match and line.endswith(b"}") else None
 
 
 def _drafts(

@@ -52,6 +52,6 @@ def remove(
             (going if is_going else staying).append(line)
         if going:
             # First, so that no number is given out twice when the last ones go.
-            log.note_last(real, log.highest(real, file))
+            log.note_last(file, log.highest(real, file))
             linefile.put(real, log.PATH, b"".join(line + b"\n" for line in staying), log.ACTOR)
     return len(going)

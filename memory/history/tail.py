@@ -17,7 +17,9 @@ from memory.history.entries import Entry, is_whole, parse
 CUT = "memory/.history.cut"
 # Nobody needs more of what was never acknowledged.
 _CUT_BYTES = 4_000_000
-BLOCK = 16_384
+# What is read at once: little for the end, which is what most want, and more for all of it.
+BLOCK = 4_096
+_LARGE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def lines_back(file: Lines) -> Iterator[Line]:
             end -= len(piece) + 1
         if not start:
             return
-        position, rest, block = start, pieces[0], BLOCK
+        position, rest, block = start, pieces[0], min(block * 2, _LARGE)
 
 
 def mend(root: Path, file: GrowingLines, actor: Actor, *, groups: bool = True) -> Mended:
@@ -77,8 +79,8 @@ def mend(root: Path, file: GrowingLines, actor: Actor, *, groups: bool = True) -
     """
     was_wrong, highest = False, 0
     while file.size:
-        last = next(lines_back(file))
         if not is_ended(file):
+            last = next(lines_back(file))
             was_wrong = True
             if is_whole(last.data):
                 file.add(b"\n")
@@ -119,7 +121,8 @@ def _open_group(file: Lines, skip: int) -> list[Line]:
     for _ in range(skip):
         next(lines)
     last = next(lines, None)
-    entry = parse(last.data) if last else None
+    # Most entries are whole by themselves: they need no second look.
+    entry = parse(last.data) if last and b'"part"' in last.data else None
     if last is None or entry is None or entry.part is None:
         return []
     found, parts, of_group = [last], [entry.part], 1
