@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from memory import near
 from memory.dream.values import Attempt
+from memory.facts import normal
 
 # Rules whose no is the last word: nothing the run could do would make it a yes.
 FINAL = frozenset({"forgotten", "pinned", "protected", "consent", "spelling", "secret", "skill"})
@@ -35,7 +36,8 @@ def open_refusals(attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 def _makes_good(later: Attempt, refused: Attempt) -> bool:
     """Whether a later write brought what the refused one was to bring."""
-    if not later.ok or later.path != refused.path:
+    # A call that nobody could read named no file.
+    if not later.ok or (refused.path and later.path != refused.path):
         return False
     if refused.rule == "budget":
         return not refused.added or _shares_a_line(later.added, refused.added)
@@ -43,6 +45,7 @@ def _makes_good(later: Attempt, refused: Attempt) -> bool:
         return True
     return (
         _shares_a_line(later.added, refused.added)
+        or _is_within(refused.added, later.added)
         or _shares_a_line(later.removed, refused.removed)
         or _is_alike(later.added, refused.added)
         or _is_alike(later.removed, refused.removed)
@@ -63,6 +66,12 @@ def _shares_a_line(landed: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether one of the lines is among those that landed, in these or nearly these words."""
     index = near.Index(line for line in landed if line.strip())
     return any(line.strip() and index.find(line) is not None for line in wanted)
+
+
+def _is_within(pieces: Sequence[str], landed: Sequence[str]) -> bool:
+    """Whether one of the pieces of lines stands in a line that landed."""
+    texts = [normal(line) for line in landed]
+    return any(piece.strip() and any(normal(piece) in text for text in texts) for piece in pieces)
 
 
 def _is_alike(landed: Sequence[str], wanted: Sequence[str]) -> bool:

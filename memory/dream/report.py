@@ -249,7 +249,8 @@ def _parts(report: Report) -> Iterator[str]:
             f"The skill {diffs.code_span(name)} asks to be read in every conversation. Until you "
             "agree to that, it is only listed."
         )
-    yield _entries(report.verdicts)
+    if report.files or report.refused:
+        yield _entries(report.verdicts)
     if report.commits:
         yield f"`/dream-restore {report.commits[-1][:8]}` undoes it."
 

@@ -6,9 +6,10 @@
 
 from jenny.agent.tools import Stop, Tool
 from memory import skills
+from memory.dream.tools.box import Desk, HandBox
 from memory.dream.tools.edits import APPLY_PATCH, EDIT_FILE, MOVE_ENTRY, WRITE_FILE
 from memory.dream.tools.finishing import FINISH, Reminder
-from memory.dream.tools.hand import Desk, Hand, HandBox
+from memory.dream.tools.hand import Hand
 from memory.dream.tools.reading import READ_FILE
 
 TOOLS: tuple[Tool, ...] = (READ_FILE, EDIT_FILE, APPLY_PATCH, WRITE_FILE, MOVE_ENTRY, FINISH)

@@ -13,7 +13,9 @@ from jenny.agent.messages import clean
 from jenny.agent.tools import Tool, ToolOutcome, file_access, matching
 from memory import facts, files, near
 from memory.dream.tools import places, sections
-from memory.dream.tools.hand import Desk, Hand, Landed, Step, told
+from memory.dream.tools.box import Desk, told
+from memory.dream.tools.drafts import Landed, Step
+from memory.dream.tools.hand import Hand
 
 _EDITS = 40
 _TEXT_CHARS = 64_000

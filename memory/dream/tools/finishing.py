@@ -6,7 +6,8 @@ from typing import Literal
 from jenny.agent.messages import Message, Part, ToolUse, said
 from jenny.agent.tools import Tool, ToolOutcome
 from memory import known
-from memory.dream.tools.hand import Desk, Hand
+from memory.dream.tools.box import Desk
+from memory.dream.tools.hand import Hand
 from memory.dream.values import EntryVerdict
 
 _REASON_CHARS = 300

@@ -7,82 +7,23 @@ did is computed from these records, never from what the model says.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 from jenny.agent.errors import Cancelled, ToolProblem
-from jenny.agent.tools import Tool, Toolbox, ToolContext, ToolOutcome, file_access
-from jenny.workspace import acts, diffs
+from jenny.agent.tools import file_access
+from jenny.workspace import acts
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace
-from jenny.workspace.redact import redact
-from memory import facts, files, near, skills, suspect
+from memory import facts, files, near, skills
 from memory.dream import refusals, skill_rules
-from memory.dream.tools import gauges, places
+from memory.dream.tools import places
+from memory.dream.tools.drafts import LINE_CHARS, Draft, Landed, Refusal, Step, check, kept
 from memory.dream.values import Attempt, Batch, EntryVerdict
 
 type Kind = Literal["dream", "review"]
 
-# More than this is never added by one call.
-MAX_ADDED_CHARS = 8_000
 # So many problems of one patch are told.
 _TOLD = 8
-# Kept of a line in the records.
-_LINE_CHARS = 2_000
-_LINES = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One change of one file. *change* makes the new text of the old one (``None``: no file);
-    *added* and *removed* are the lines it is about, should it come to nothing."""
-
-    path: str
-    change: Callable[[str | None], str]
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """What one act did to one file."""
-
-    path: str
-    old: str | None
-    new: str
-    attempt: Attempt
-
-
-@dataclass(slots=True)
-class _Draft:
-    """What an act makes of one file, before it lands."""
-
-    path: str
-    data: bytes | None
-    old: str | None
-    new: str | None
-
-    @property
-    def text(self) -> str:
-        return self.new or ""
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        return _kept(diffs.added_lines(self.data, self.text.encode()))
-
-    @property
-    def removed(self) -> tuple[str, ...]:
-        return _kept(diffs.added_lines(self.text.encode(), self.data))
-
-
-class _Refusal(Exception):
-    """An act that came to nothing: the rule, what the model is told, and the file at fault."""
-
-    def __init__(self, rule: str, sentence: str, path: str = "") -> None:
-        super().__init__(sentence)
-        self.rule = rule
-        self.sentence = sentence
-        self.path = path
 
 
 class Hand:
@@ -148,7 +89,7 @@ class Hand:
             Cancelled: the run is no longer this one's to write for.
         """
         named = tuple(dict.fromkeys(sources))
-        drafts: list[_Draft] = []
+        drafts: list[Draft] = []
         try:
             self._check_sources(named)
             with acts.locked(self.workspace.root):
@@ -157,18 +98,18 @@ class Hand:
                 for draft in drafts:
                     self._check(draft, named, noted)
                 self._land(drafts, named, reason)
-        except _Refusal as refusal:
+        except Refusal as refusal:
             self._record_refusal(tool, steps, drafts, named, refusal)
             raise ToolProblem(refusal.sentence) from refusal
         except WriteRefused as refused:
-            as_one = _Refusal(refused.rule, refused.sentence)
+            as_one = Refusal(refused.rule, refused.sentence)
             self._record_refusal(tool, steps, drafts, named, as_one)
             if refused.rule == "epoch":
                 raise Cancelled("lost") from refused
             raise ToolProblem(refused.sentence) from refused
         except WorkspaceError as error:
             rule = "protected" if isinstance(error, PathRefused) else "edit"
-            self._record_refusal(tool, steps, drafts, named, _Refusal(rule, error.sentence))
+            self._record_refusal(tool, steps, drafts, named, Refusal(rule, error.sentence))
             raise ToolProblem(error.sentence) from error
         return [self._record(tool, draft, named) for draft in drafts]
 
@@ -183,7 +124,7 @@ class Hand:
     def refuse(self, tool: str, path: str, rule: str, sentence: str) -> None:
         """Put a write on record that came to nothing before it reached a file."""
         self.attempts.append(
-            Attempt(tool, path[:_LINE_CHARS], (), ok=False, rule=rule, sentence=sentence)
+            Attempt(tool, path[:LINE_CHARS], (), ok=False, rule=rule, sentence=sentence)
         )
 
     def _check_sources(self, sources: tuple[int, ...]) -> None:
@@ -191,21 +132,21 @@ class Hand:
             return
         known = ", ".join(str(row.cursor) for row in self.batch.entries) or "none"
         if not sources:
-            raise _Refusal(
+            raise Refusal(
                 "edit",
                 "Nothing was written: sources is empty. Name the entries that this change rests "
                 f"on, by number. The entries of this run: {known}.",
             )
         if unknown := [cursor for cursor in sources if cursor not in self.batch.cursors]:
-            raise _Refusal(
+            raise Refusal(
                 "edit",
                 f"Nothing was written: sources names {_numbers(unknown)}, which this run was not "
                 f"shown. The entries of this run: {known}.",
             )
 
-    def _drafts(self, steps: Sequence[Step]) -> list[_Draft]:
+    def _drafts(self, steps: Sequence[Step]) -> list[Draft]:
         """What the steps make of their files as they are now."""
-        drafts: dict[str, _Draft] = {}
+        drafts: dict[str, Draft] = {}
         problems: list[tuple[str, str]] = []
         for number, step in enumerate(steps, 1):
             path = places.writable(self.workspace, step.path)
@@ -213,7 +154,7 @@ class Hand:
                 if path not in drafts:
                     data = _bytes(self.workspace, path)
                     old = None if data is None else file_access.decoded(path, data)
-                    drafts[path] = _Draft(path, data, old, old)
+                    drafts[path] = Draft(path, data, old, old)
                 drafts[path].new = step.change(drafts[path].new)
             except ToolProblem as problem:
                 which = f"Edit {number} ({path}): " if len(steps) > 1 else f"{path}: "
@@ -221,34 +162,12 @@ class Hand:
         if problems:
             told = " ".join(sentence for _, sentence in problems[:_TOLD])
             more = f" {len(problems) - _TOLD} more do not fit." if len(problems) > _TOLD else ""
-            raise _Refusal("edit", f"Nothing was written. {told}{more}", problems[0][0])
+            raise Refusal("edit", f"Nothing was written. {told}{more}", problems[0][0])
         return [draft for draft in drafts.values() if draft.new != draft.old]
 
-    def _check(self, draft: _Draft, sources: tuple[int, ...], noted: str) -> None:
-        """What holds of any text that Dream writes."""
-        text = "\n".join(draft.added)
-        if len(text) > MAX_ADDED_CHARS and not places.is_skill(draft.path):
-            raise _Refusal(
-                "edit",
-                f"Nothing was written: {len(text):,} characters at once are too many for "
-                f"{draft.path}; at most {MAX_ADDED_CHARS:,} are added by one call. Memory files "
-                "hold single facts.",
-                draft.path,
-            )
-        if found := suspect.invisible(text):
-            raise _Refusal(
-                "edit",
-                f"Nothing was written: the text for {draft.path} holds invisible characters "
-                f"({found}). Write it without them.",
-                draft.path,
-            )
-        if hits := redact(text).hits:
-            raise _Refusal(
-                "secret",
-                f"Nothing was written: the text for {draft.path} holds what looks like a secret "
-                f"({hits[0].kind}). Secrets are never kept in these files.",
-                draft.path,
-            )
+    def _check(self, draft: Draft, sources: tuple[int, ...], noted: str) -> None:
+        """What holds of any text that Dream writes, and of skills besides."""
+        check(draft)
         if places.is_skill(draft.path):
             seen = [row.entry for row in self.batch.entries if row.cursor in sources]
             draft.new = skill_rules.checked(
@@ -267,14 +186,14 @@ class Hand:
             for data in self.before.values()
         )
 
-    def _land(self, drafts: Sequence[_Draft], sources: tuple[int, ...], reason: str) -> None:
+    def _land(self, drafts: Sequence[Draft], sources: tuple[int, ...], reason: str) -> None:
         if not drafts:
             return
         actor = Actor(self.kind, run=self.run, sources=sources, reason=reason[:500])
         workspace = self.workspace.as_actor(actor)
         workspace.write_many({draft.path: draft.text.encode() for draft in drafts})
 
-    def _record(self, tool: str, draft: _Draft, sources: tuple[int, ...]) -> Landed:
+    def _record(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
         grew = len(draft.text) - len(draft.old or "")
         attempt = Attempt(
             tool,
@@ -292,9 +211,9 @@ class Hand:
         self,
         tool: str,
         steps: Sequence[Step],
-        drafts: Sequence[_Draft],
+        drafts: Sequence[Draft],
         sources: tuple[int, ...],
-        refusal: _Refusal,
+        refusal: Refusal,
     ) -> None:
         """Put each file of an act that came to nothing on record, with the lines it was about.
 
@@ -314,58 +233,15 @@ class Hand:
             self.attempts.append(
                 Attempt(
                     tool,
-                    path[:_LINE_CHARS],
+                    path[:LINE_CHARS],
                     sources,
                     ok=False,
                     rule=rule,
                     sentence=refusal.sentence,
-                    added=_kept(added),
-                    removed=_kept(removed),
+                    added=kept(added),
+                    removed=kept(removed),
                 )
             )
-
-
-@dataclass(slots=True)
-class Desk(ToolContext):
-    """The tools' context in a Dream run."""
-
-    hand: Hand = field(kw_only=True)
-
-
-class HandBox(Toolbox):
-    """Dream's toolbox: a call that writes and came to nothing is always on record."""
-
-    def __init__(self, tools: Sequence[Tool], desk: Desk, *, writers: frozenset[str]) -> None:
-        super().__init__(tools, desk)
-        self._hand = desk.hand
-        self._writers = writers
-
-    def call(self, name: str, arguments: object) -> ToolOutcome:
-        """Run a tool, as every toolbox does."""
-        hand = self._hand
-        before = len(hand.attempts)
-        outcome = super().call(name, arguments)
-        if name in self._writers and not outcome.ok and len(hand.attempts) == before:
-            path = arguments.get("path") if isinstance(arguments, dict) else None
-            hand.refuse(name, path if isinstance(path, str) else "", "edit", outcome.content)
-        return outcome
-
-    def _spill(self, name: str, text: str) -> str:
-        """Nothing is kept beside the files that Dream may write."""
-        del name, text
-        return ""
-
-
-def told(landed: Sequence[Landed], hand: Hand) -> str:
-    """What a write did, for the model: the lines that came and went, and how full the file is."""
-    parts = []
-    for row in landed:
-        lines = [f"- {line[:300]}" for line in row.attempt.removed[:20]]
-        lines += [f"+ {line[:300]}" for line in row.attempt.added[:20]]
-        verb = "Made" if row.old is None else "Changed"
-        gauge = gauges.sentence(hand.workspace.root, row.path)
-        parts.append("\n".join([f"{verb} {row.path}:", *lines, *([gauge] if gauge else [])]))
-    return "\n\n".join(parts)
 
 
 def _bytes(workspace: Workspace, path: str) -> bytes | None:
@@ -376,11 +252,6 @@ def _bytes(workspace: Workspace, path: str) -> bytes | None:
         return workspace.read(path, limit=file_access.READ_BYTES).data
     except PathRefused:
         return None
-
-
-def _kept(lines: Sequence[str]) -> tuple[str, ...]:
-    """Lines that say something, bounded."""
-    return tuple(line[:_LINE_CHARS] for line in lines if line.strip())[:_LINES]
 
 
 def _numbers(cursors: Sequence[int]) -> str:

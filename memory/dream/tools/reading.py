@@ -5,7 +5,7 @@ from jenny.agent.tools import Tool, ToolOutcome, file_tools
 from jenny.workspace.errors import PathRefused
 from memory import archive
 from memory.dream.tools import places
-from memory.dream.tools.hand import Desk
+from memory.dream.tools.box import Desk
 
 _FILE_READ = file_tools.read_file
 

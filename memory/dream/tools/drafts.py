@@ -1,0 +1,108 @@
+"""One act of a run before it lands: what it makes of each file, and what holds of any text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jenny.workspace import diffs
+from jenny.workspace.redact import redact
+from memory import suspect
+from memory.dream.tools import places
+from memory.dream.values import Attempt
+
+# More than this is never added by one call.
+MAX_ADDED_CHARS = 8_000
+# Kept of a line in the records, and so many lines.
+LINE_CHARS = 2_000
+_LINES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change of one file. *change* makes the new text of the old one (``None``: no file);
+    *added* and *removed* are the lines it is about, should it come to nothing."""
+
+    path: str
+    change: Callable[[str | None], str]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What one act did to one file."""
+
+    path: str
+    old: str | None
+    new: str
+    attempt: Attempt
+
+
+@dataclass(slots=True)
+class Draft:
+    """What an act makes of one file, before it lands."""
+
+    path: str
+    data: bytes | None
+    old: str | None
+    new: str | None
+
+    @property
+    def text(self) -> str:
+        """The new text."""
+        return self.new or ""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The lines that come."""
+        return kept(diffs.added_lines(self.data, self.text.encode()))
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The lines that go."""
+        return kept(diffs.added_lines(self.text.encode(), self.data))
+
+
+class Refusal(Exception):
+    """An act that came to nothing: the rule, what the model is told, and the file at fault."""
+
+    def __init__(self, rule: str, sentence: str, path: str = "") -> None:
+        super().__init__(sentence)
+        self.rule = rule
+        self.sentence = sentence
+        self.path = path
+
+
+def check(draft: Draft) -> None:
+    """What holds of any text that Dream writes.
+
+    Raises:
+        Refusal: it does not.
+    """
+    text = "\n".join(draft.added)
+    if len(text) > MAX_ADDED_CHARS and not places.is_skill(draft.path):
+        raise Refusal(
+            "edit",
+            f"Nothing was written: {len(text):,} characters at once are too many for "
+            f"{draft.path}; at most {MAX_ADDED_CHARS:,} are added by one call. Memory files "
+            "hold single facts.",
+            draft.path,
+        )
+    if found := suspect.invisible(text):
+        raise Refusal(
+            "edit",
+            f"Nothing was written: the text for {draft.path} holds invisible characters "
+            f"({found}). Write it without them.",
+            draft.path,
+        )
+    if hits := redact(text).hits:
+        raise Refusal(
+            "secret",
+            f"Nothing was written: the text for {draft.path} holds what looks like a secret "
+            f"({hits[0].kind}). Secrets are never kept in these files.",
+            draft.path,
+        )
+
+
+def kept(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines that say something, bounded."""
+    return tuple(line[:LINE_CHARS] for line in lines if line.strip())[:_LINES]
