@@ -165,6 +165,13 @@ class DreamRun(models.Model):
         return f"{RUN_PREFIX}{self.pk}"
 
     @property
+    def told(self) -> str:
+        """What whoever asked is told: the outcome, what should be known beside it, and what the
+        run did."""
+        markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
+        return "\n\n".join(part for part in (self.sentence, *self.notes, markdown) if part)
+
+    @property
     def tokens(self) -> int:
         """All tokens, as the provider counted them."""
         return (

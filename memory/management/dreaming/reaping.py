@@ -12,7 +12,7 @@ from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
-from memory.dream import counters, cycle, outcomes, telling, traces
+from memory.dream import aftermath, counters, outcomes, telling, traces
 from memory.history import cursors
 from memory.models import DreamRun
 
@@ -56,7 +56,7 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
         now = cursors.dream_cursor(root)
         moved = now if run.cursor_from is not None and now != before else None
         facts["cursor_to"] = moved
-        record.commit_run(root, RunNote(run.name, cycle.INTERRUPTED, (before, moved)))
+        record.commit_run(root, RunNote(run.name, aftermath.INTERRUPTED, (before, moved)))
         since = run.started_at.timestamp() if run.started_at else 0.0
         facts["commits"] = list(traces.commits_of(root, run.name, since))
         facts["archived"] = list(traces.archived_by(root, run.name))
@@ -75,7 +75,7 @@ def tell(run: DreamRun) -> None:
     if run.was_told:
         return
     try:
-        telling.tell(run.asker, run.sentence)
+        telling.tell(run.asker, run.told)
     except Exception:  # the outermost edge: the run is over, whoever can be told of it
         log.exception("dream.not_told", extra={"run": run.pk})
         return

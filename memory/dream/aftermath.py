@@ -1,0 +1,81 @@
+"""What is done at the end of a run, whatever happened in it: each step by itself."""
+
+from jenny.workspace.errors import VersionsOff
+from jenny.workspace.versions import record
+from jenny.workspace.versions.writes import RunNote
+from memory.dream import counters, report, strays, traces, verdict
+from memory.dream.counters import Course
+from memory.dream.ground import Ground
+from memory.dream.values import Trigger
+from memory.history import compaction
+
+SUBJECTS: dict[Trigger, str] = {
+    "manual": "dream: manual run",
+    "command": "dream: manual run",
+    "scheduled": "dream: scheduled run",
+}
+INTERRUPTED = "dream: interrupted run"
+
+
+def see_to(ground: Ground, course: Course, cause: str) -> None:
+    """What is done whatever happened; each step by itself."""
+    done = ground.done
+    try:
+        with ground.guarded("version"):
+            _commit(ground)
+        with ground.guarded("archive"):
+            if any(row.ok and row.removed for row in done.attempts):
+                done.archived = traces.archived_by(ground.root, ground.job.run)
+        with ground.guarded("rest"):
+            if ground.rest is not None:
+                strays.check(ground.root, ground.rest)
+        with ground.guarded("report"):
+            done.report = report.make(
+                ground.root,
+                attempts=done.attempts,
+                verdicts=done.decision.verdicts,
+                archived=done.archived,
+                commits=done.commits,
+                snapshot=done.snapshot,
+            ).json
+        with ground.guarded("history"), ground.mine():
+            warning = compaction.compact(ground.root).warning
+            if warning:
+                done.notes.append(warning)
+    finally:
+        with ground.guarded("counters"):
+            _count(ground, course, cause)
+
+
+def _commit(ground: Ground) -> None:
+    done = ground.done
+    subject = SUBJECTS[ground.job.trigger]
+    if done.decision.status == "interrupted":
+        subject = INTERRUPTED
+    note = RunNote(ground.job.run, subject, (done.cursor_from or 0, done.cursor_to))
+    try:
+        with ground.mine():
+            record.commit_run(ground.root, note)
+    except VersionsOff as error:
+        sentence = f"Versions are off. {error.sentence}"
+        if sentence not in done.notes:
+            done.notes.append(sentence)
+        return
+    done.commits = traces.commits_of(ground.root, ground.job.run, ground.began)
+
+
+def _count(ground: Ground, course: Course, cause: str) -> None:
+    """Count the run, and see whether a count has reached the alarm."""
+    done = ground.done
+    tagged = [row for row in done.batch.entries if verdict.is_tagged(row)]
+    known = {row.cursor for row in done.decision.verdicts if row.kind == "already_known"}
+    is_empty = None
+    if any(row.cursor not in known for row in tagged):
+        is_empty = not any(row.ok for row in done.attempts)
+    with ground.mine():
+        before = counters.load(ground.root)
+        done.alarms = counters.reached(before, course, is_empty=is_empty, cause=cause)
+        gave_up = done.decision.status == "gave_up"
+        now = counters.after(before, course, is_empty=is_empty, gave_up=gave_up)
+        done.standing = counters.standing(now, cause)
+        counters.store(ground.root, now, ground.actor)

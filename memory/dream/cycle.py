@@ -1,0 +1,211 @@
+"""One run of Dream, from the snapshot to the counters, in the one order.
+
+Snapshot, edits of others committed, batch, the model's turn, cursor rule, version, history kept
+short, counters. Everything is read from disk when its turn comes. Each step after the model's turn
+is guarded, so that one failure cannot hide the outcome. The run's holder may lose it at any moment;
+whatever is written asks for that first, under the workspace's lock.
+"""
+
+import logging
+import time
+from dataclasses import replace
+
+from jenny.agent.errors import AgentError, Cancelled, CancelReason
+from jenny.agent.limits import Limits
+from jenny.workspace.errors import VersionsOff, WorkspaceError
+from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.versions import record
+from jenny.workspace.versions.writes import RunNote
+from memory import budgets
+from memory.dream import aftermath, limits, offering, prompt, strays, turn, verdict
+from memory.dream.counters import Course
+from memory.dream.digesting import Digester
+from memory.dream.ground import Ground
+from memory.dream.job import BROKE, Done, Job, Lost
+from memory.dream.tools import Hand, Reminder, toolbox
+from memory.dream.turn import Said
+from memory.dream.values import Decision, RunFacts
+from memory.history import cursors
+
+logger = logging.getLogger(__name__)
+
+
+def run(job: Job) -> Done:
+    """Run it. Whatever goes wrong is in what is returned.
+
+    Raises:
+        Lost: it was taken over.
+    """
+    return _Cycle(job).run()
+
+
+class _Cycle(Ground):
+    """The state of one run."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.course: Course = "fault"
+        self.cause = ""
+        self.snapshot_sentence = ""
+
+    def run(self) -> Done:
+        """See the module."""
+        started = time.monotonic()
+        try:
+            self._through()
+        except Lost:
+            raise
+        except Cancelled as cancelled:
+            self._cancelled(cancelled.reason)
+        except WorkspaceError as error:
+            self._failed(error.sentence)
+        except Exception:  # the run's edge: what breaks in between is an outcome, too
+            logger.exception("dream.broke", extra={"run": self.job.run})
+            self._failed(BROKE)
+        finally:
+            self.done.seconds = time.monotonic() - started
+        aftermath.see_to(self, self.course, self.cause)
+        self.done.seconds = time.monotonic() - started
+        return self.done
+
+    # --- Up to the model's turn -------------------------------------------------------------
+
+    def _through(self) -> None:
+        job, done = self.job, self.done
+        job.watch.limit(limits.limits(job.config, used_today=0).seconds)
+        with self.guarded("snapshot"):
+            done.snapshot, self.snapshot_sentence = job.snapshot()
+            if not done.snapshot:
+                done.notes.append(self.snapshot_sentence)
+        done.cursor_from = cursors.dream_cursor(self.root)
+        job.book.began(done.cursor_from, done.snapshot)
+        self._begin()
+        self.rest = strays.look(self.root)
+        # Measured only now: others may have written until their edits were put into a version.
+        near = tuple(row.file.path for row in budgets.gauge(self.root) if row.held_mark)
+        digester = Digester(job.model, job.watch)
+        try:
+            done.batch, cursor = offering.choose(self.root, job.book.lists(), digester)
+        except AgentError as error:
+            self._failed(turn.advice(error))
+            return
+        finally:
+            done.usage += digester.usage
+        facts = RunFacts(batch=done.batch, cursor=cursor, near_mark=near)
+        if done.batch:
+            facts = self._model_turn(facts)
+        self._decide(facts)
+
+    def _begin(self) -> None:
+        """Put what others did into versions of theirs, and note what this run is."""
+        note = RunNote(
+            self.job.run, aftermath.SUBJECTS[self.job.trigger], (self.done.cursor_from or 0, None)
+        )
+        try:
+            with self.mine():
+                record.begin_run(self.root, note)
+        except VersionsOff as error:
+            self.done.notes.append(f"Versions are off. {error.sentence}")
+
+    def _model_turn(self, facts: RunFacts) -> RunFacts:
+        """Ask the model, unless it may not or cannot be asked."""
+        job, done = self.job, self.done
+        if why := limits.day_is_spent(job.config, job.used_today + done.usage.total):
+            done.is_capped = True
+            return replace(facts, ending="tokens", why=why, was_seen=False)
+        hand = Hand(
+            open_workspace(self.root, Actor("dream", run=job.run)),
+            done.batch,
+            fence=self.fence,
+            run=job.run,
+        )
+        try:
+            said = self._asked(hand)
+        except AgentError as error:
+            said = turn.fault(error)
+        finally:
+            # Also when something breaks in the middle: what was written, was written.
+            done.attempts = tuple(hand.attempts)
+        done.said = said
+        done.usage += said.usage
+        done.steps = said.steps
+        done.notes += said.notes
+        if said.ending in ("lost", "shutdown", "stopped"):
+            raise Cancelled(_reason(said.ending))
+        done.is_capped = bool(limits.capped(said.ending, Limits(max_run_tokens=0)))
+        return replace(
+            facts,
+            ending=said.ending,
+            why=said.why,
+            was_seen=said.was_seen,
+            is_outage=said.is_outage,
+            attempts=done.attempts,
+            open_refusals=tuple(hand.open_refusals),
+            verdicts=tuple(hand.verdicts.values()),
+            known_in_files=offering.in_files(self.root, done.batch, hand.text),
+        )
+
+    def _asked(self, hand: Hand) -> Said:
+        job = self.job
+        bounds = limits.limits(job.config, used_today=job.used_today + self.done.usage.total)
+        box = toolbox(hand, watch=job.watch, max_result_chars=bounds.max_result_chars)
+        return turn.ask(
+            provider=job.model(),
+            system=prompt.system(self.root, batch=hand.batch, snapshot=self.snapshot_sentence),
+            first=prompt.first_message(hand.batch),
+            toolbox=box,
+            reminder=Reminder(hand),
+            watch=job.watch,
+            limits=bounds,
+        )
+
+    # --- From the outcome on ----------------------------------------------------------------
+
+    def _decide(self, facts: RunFacts) -> None:
+        """Let follow from the run what follows: first what is known of the entries, then Dream's
+        place, so that whoever is stopped in between has lost nobody's entry."""
+        done = self.done
+        decision = verdict.decide(facts)
+        done.decision = decision
+        self.cause = decision.why
+        self.course = _course(facts, decision)
+        try:
+            with self.mine():
+                self.job.book.settle(done.batch, decision)
+                if decision.advance_to is not None:
+                    cursors.set_dream_cursor(self.root, decision.advance_to, self.actor)
+                    done.cursor_to = decision.advance_to
+        except WorkspaceError as error:
+            self._failed(f"Dream's place in the history could not be noted. {error.sentence}")
+
+    # --- The edges ---------------------------------------------------------------------------
+
+    def _failed(self, why: str) -> None:
+        self.course, self.cause = "fault", why
+        self.done.decision = Decision(
+            status="failed", why=why, verdicts=self.done.decision.verdicts
+        )
+
+    def _cancelled(self, reason: CancelReason) -> None:
+        """The process ends, or the run was lost."""
+        if reason == "lost":
+            raise Lost
+        self.course = "fault"
+        why = "Jenny was shut down in the middle."
+        self.done.decision = Decision(status="interrupted", why=why)
+
+
+_REASONS: dict[str, CancelReason] = {"lost": "lost"}
+
+
+def _reason(ending: str) -> CancelReason:
+    return _REASONS.get(ending, "shutdown")
+
+
+def _course(facts: RunFacts, decision: Decision) -> Course:
+    """How the run counts."""
+    if decision.status == "nothing_pending":
+        return "nothing"
+    if decision.status in verdict.CAME_BACK or decision.status == "gave_up":
+        return "fault" if facts.ending == "failed" else "stayed"
+    return "advanced"

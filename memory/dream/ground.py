@@ -1,0 +1,66 @@
+"""What every step of a run stands on: its job, what is known of it, and whether it is still its
+holder's."""
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+
+from jenny.agent.errors import Cancelled
+from jenny.workspace import acts, paths
+from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import Actor
+from memory.dream import strays
+from memory.dream.job import BROKE, Done, Job, Lost
+
+logger = logging.getLogger(__name__)
+
+_STEPS = {
+    "snapshot": "There is no snapshot of the state before this run.",
+    "version": "No version was made.",
+    "archive": "What went to the archive could not be looked up.",
+    "rest": "Whether other files changed meanwhile could not be looked up.",
+    "report": "The report could not be made.",
+    "history": "The history was not shortened.",
+    "counters": "The counters were not kept.",
+}
+
+
+class Ground:
+    """One run, as its steps share it."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.root = paths.real_root(job.root)
+        self.done = Done()
+        self.actor = Actor("pipeline", run=job.run)
+        self.began = time.time()
+        # What no run may change, as it stood before the model was asked.
+        self.rest: strays.Look | None = None
+
+    @contextlib.contextmanager
+    def mine(self) -> Iterator[None]:
+        """The workspace's lock, while the run is its holder's. Raises ``Lost``."""
+        with acts.locked(self.root):
+            if not self.job.book.may_write():
+                raise Lost
+            yield
+
+    def fence(self) -> None:
+        """Raise ``Cancelled`` when the run is not its holder's any more."""
+        if not self.job.book.may_write():
+            raise Cancelled("lost")
+
+    @contextlib.contextmanager
+    def guarded(self, step: str) -> Iterator[None]:
+        """A step whose failure is told and stops nothing else."""
+        try:
+            yield
+        except (Lost, Cancelled):
+            raise
+        except WorkspaceError as error:
+            logger.warning("dream.step_failed", extra={"run": self.job.run, "step": step})
+            self.done.notes.append(error.sentence)
+        except Exception:
+            logger.exception("dream.step_broke", extra={"run": self.job.run, "step": step})
+            self.done.notes.append(f"{_STEPS[step]} {BROKE}")

@@ -1,0 +1,110 @@
+"""``dream``: one run of Dream now."""
+
+import signal
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+
+from jenny import valkey
+from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.models import Workspace
+from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import Actor, open_workspace
+from memory import files
+from memory.management.dreaming import asking, running
+from memory.management.dreaming.heart import WATCHES
+from memory.models import DreamRun
+
+# Statuses of a run that did what it was asked.
+GOOD = frozenset({"completed", "nothing_new", "nothing_pending", "waiting"})
+
+
+class Command(AnsweringCommand):
+    """Run Dream."""
+
+    help = (
+        "Bring the memory files up to date from the history, in this process, whether the app runs "
+        "or not. The exit code is 0 when Dream got on, or nothing was waiting."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where."""
+        super().add_arguments(parser)
+        parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
+
+    def answer(self, **options: Any) -> dict[str, Any]:
+        """Do it. :raises CommandError: it was not done, or did not get on, and why."""
+        workspace = workspace_called(options["workspace"])
+        # Ctrl-C ends the run as a shutdown does: with its place kept.
+        signal.signal(signal.SIGINT, lambda *_: WATCHES.end())
+        try:
+            with valkey.for_command(settings.JENNY_DATA):
+                before = _files(workspace)
+                run = _carried_out(workspace)
+                told = facts_of(run, before, _files(workspace))
+        except valkey.ValkeyProblem as problem:
+            raise CommandError(problem.sentence) from problem
+        if run.status not in GOOD and not options["as_json"]:
+            raise CommandError(told["sentence"])
+        return told
+
+
+def _carried_out(workspace: Workspace) -> DreamRun:
+    asked = asking.ask(workspace, "command")
+    run = asked.run or asked.live
+    if run is None or run.state != DreamRun.State.QUEUED:
+        raise CommandError(asked.sentence)
+    running.execute(run.pk)
+    # A worker may have been quicker, or this process was taken for dead.
+    return running.outcome_of(run)
+
+
+def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
+    """A run as the command's answer."""
+    return {
+        "ok": run.status in GOOD,
+        "sentence": run.sentence,
+        "run": run.pk,
+        "status": run.status,
+        "why": run.why,
+        "cursor": {"before": run.cursor_from, "after": run.cursor_to or run.cursor_from},
+        "entries": run.entries,
+        "writes": run.writes,
+        "set_aside": run.set_aside,
+        "files": {
+            path: {"before": before.get(path), "after": after.get(path)} for path in files.BY_PATH
+        },
+        "commits": run.commits,
+        "archived": run.archived,
+        "snapshot": run.snapshot,
+        "review": None,
+        "notes": run.notes,
+        "report": run.report,
+        "model": run.model,
+        "demo": run.is_demo,
+        "steps": run.steps,
+        "tokens": {
+            "input": run.input_tokens,
+            "output": run.output_tokens,
+            "cache_read": run.cache_read_tokens,
+            "cache_write": run.cache_write_tokens,
+        },
+        "cost": None if run.cost is None else str(run.cost),
+        "seconds": run.seconds,
+    }
+
+
+def _files(workspace: Workspace) -> dict[str, str]:
+    """The memory files' texts, as far as there are any."""
+    found: dict[str, str] = {}
+    try:
+        opened = open_workspace(workspace.root, Actor("command"))
+    except WorkspaceError:
+        return found
+    for path in files.BY_PATH:
+        try:
+            found[path] = opened.read(path).text
+        except WorkspaceError:
+            continue
+    return found
