@@ -43,6 +43,7 @@ SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.sweep": ("chat.sweep", 60, "maintenance"),
     "memory.reap": ("memory.reap", 10, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
+    "memory.origins": ("memory.origins", 120, "maintenance"),
     "files.tidy": ("files.tidy", 6 * 3600, "maintenance"),
 }
 

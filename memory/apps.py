@@ -6,7 +6,8 @@ from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.rules import register_rule
 from jenny.workspace.versions import check as versions_check
-from memory import check, funnel, keeping, temporary
+from jenny.workspace.versions.outside import register_listener
+from memory import check, funnel, keeping, provenance, temporary
 from memory.dream.tools import places
 from memory.history import check as history_check
 
@@ -32,3 +33,5 @@ class MemoryConfig(AppConfig):
 
         register_row_check(snapshots.check)
         funnel.register_fence(book.fence)
+        funnel.register_sink(provenance.record)
+        register_listener(provenance.record_outside)

@@ -2,6 +2,7 @@
 
 WorkspaceError
 ├── CursorBroken      Dream's cursor is no number, so nobody knows what Dream has read
+├── NoSuchLine        no line of a memory file is meant
 ├── NotArchived       no archived text is meant, or several are, or it may not come back
 ├── NotForgotten      nothing was forgotten, or no such thing is
 └── NotPinned         no line is meant that could be pinned, or it has no pin
@@ -15,6 +16,10 @@ from jenny.workspace.errors import WorkspaceError
 class CursorBroken(WorkspaceError):
     """``memory/.dream_cursor`` holds something else than a number; Dream and the moving of old
     entries stop, chats and new entries go on."""
+
+
+class NoSuchLine(WorkspaceError):
+    """The line is in no memory file or skill, or says nothing."""
 
 
 class NotArchived(WorkspaceError):

@@ -9,7 +9,7 @@ from celery.signals import worker_shutting_down
 from django.utils import timezone
 
 from jenny.workspace.errors import WorkspaceError
-from memory.management import snapshots
+from memory.management import origins, snapshots
 from memory.management.dreaming import handing, reaping, running
 from memory.management.dreaming.heart import WATCHES
 from memory.models import SnapshotState
@@ -57,6 +57,12 @@ def _scan() -> None:
             )
         except Exception:  # the task's edge: one workspace's trouble is not the others'
             log.exception("snapshot.failed", extra={"workspace": str(row.pk)})
+
+
+@shared_task(name="memory.origins")
+def keep_origins() -> None:
+    """Take over what writes noted of where lines come from, and nobody asked for yet."""
+    origins.settle_all()
 
 
 @shared_task(name="memory.dream")

@@ -1,0 +1,194 @@
+"""Why a line stands in a memory file: the way from it to writes, entries and messages."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jenny.accounts.models import Workspace
+from jenny.workspace import names
+from jenny.workspace.errors import FileMissing, WorkspaceError
+from jenny.workspace.files import Actor, Change, open_workspace
+from jenny.workspace.versions.history import open_history
+from jenny.workspace.versions.messages import Version
+from memory import files
+from memory.errors import NoSuchLine
+from memory.facts import Fact, decoded, digest, facts
+from memory.history import lookup
+from memory.management import origins
+from memory.provenance.lines import derive
+from memory.provenance.record import TURN
+from memory.provenance.values import Anchor, Speech, Why, WhyEntry, Writing, speech
+
+_LARGEST = 64_000_000
+MOST_ENTRIES = 60
+
+_WHO = {
+    "chat": "the assistant, in a chat",
+    "dream": "Dream",
+    "review": "a review by Dream",
+    "browser": "you, in the pages",
+    "command": "a command",
+    "restore": "a restore",
+    "outside": "an editor outside",
+    "setup": "the setting up of the workspace",
+    "temporary": "the assistant, in a temporary chat",
+    "pipeline": "the memory pipeline",
+}
+_HOW = {
+    "added": "added it",
+    "moved": "moved it here",
+    "reworded": "reworded it",
+    "replaced": "wrote it in the place of something else",
+}
+
+
+def why(workspace: Workspace, path: str, line: int) -> Why:
+    """Why line *line* (from 1) of a memory file or skill stands there.
+
+    Raises:
+        NoSuchLine: it is no such file, or the line says nothing.
+        WorkspaceError: it cannot be read.
+    """
+    origins.settle(workspace)
+    found = open_workspace(workspace.root, Actor("browser"))
+    path = found.relative(path)
+    fact, data = _fact(found.root, path, line)
+    writes = origins.writings(workspace, digest(fact.text))
+    version = None
+    if not any(row.is_own for row in writes):
+        before, version = _from_versions(found.root, path, fact, data)
+        if before:
+            older = origins.writings(workspace, *before)
+            writes = tuple(replace(row, is_own=False) for row in older)
+    result = Why(
+        path,
+        fact.first,
+        fact.text,
+        writes,
+        _entries(found.root, writes),
+        _speech(found.root, writes),
+        version,
+    )
+    return replace(result, sentence=_told(result))
+
+
+def _fact(root: Path, path: str, line: int) -> tuple[Fact, bytes]:
+    """What the line says, and the file."""
+    is_skill = files.skill_of(path) is not None
+    if not is_skill and files.memory_file(root, path) is None:
+        shown = names.shown(path)
+        message = f"{shown} is no memory file and no skill, so nobody notes where it comes from."
+        raise NoSuchLine(message)
+    try:
+        data = open_workspace(root, Actor("browser")).read(path, limit=_LARGEST).data
+    except FileMissing as error:
+        raise NoSuchLine(error.sentence) from error
+    for fact in facts(decoded(data)):
+        if fact.first <= line <= fact.last and fact.has_content:
+            return fact, data
+    raise NoSuchLine(f"Line {line} of {names.shown(path)} says nothing.")
+
+
+def _from_versions(
+    root: Path, path: str, fact: Fact, data: bytes
+) -> tuple[tuple[str, ...], Version | None]:
+    """For a line that the ledger does not know: digests of what it was in the newest version, if
+    it was edited outside since, and the version that brought it."""
+    try:
+        with open_history(root) as history:
+            lines = history.blame(path)
+            old = history.file_as_of(path, history.tip) if history.tip else None
+    except (OSError, WorkspaceError):
+        return (), None
+    version = lines[fact.first - 1].version if fact.first <= len(lines) else None
+    if version is not None or old is None:
+        return (), version
+    rows = derive([Change(path, old, data, Actor("outside"), root)])
+    sought = digest(fact.text)
+    return next((row.was for row in rows if row.digest == sought), ()), None
+
+
+def _entries(root: Path, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
+    """The entries that the writes rest on, newest first, each with its messages."""
+    cursors = sorted({one for row in writes for one in row.sources}, reverse=True)[:MOST_ENTRIES]
+    try:
+        there = lookup.by_cursor(root, cursors)
+    except WorkspaceError:
+        there = {}
+    found = []
+    for cursor in cursors:
+        entry = there.get(cursor)
+        said = None
+        if entry is not None and entry.messages and entry.conversation:
+            said = speech(Anchor(root, conversation=entry.conversation, messages=entry.messages))
+        found.append(WhyEntry(cursor, entry, said))
+    return tuple(found)
+
+
+def _speech(root: Path, writes: Sequence[Writing]) -> tuple[Speech, ...]:
+    """What was said in the turns that wrote."""
+    runs = dict.fromkeys(row.run for row in writes if row.run.startswith(TURN))
+    return tuple(said for run in runs if (said := speech(Anchor(root, run=run))) is not None)
+
+
+def _told(found: Why) -> str:
+    """The whole of it in words, a line each."""
+    where = f"{names.shown(found.path)}, line {found.line}"
+    text = " ".join(found.text.split())
+    lines = [f"{where}: {text if len(text) <= 300 else f'{text[:300]}…'}"]  # noqa: PLR2004
+    lines += [_write(row) for row in found.writes]
+    if found.version is not None:
+        when = datetime.fromtimestamp(found.version.when, UTC)
+        by = f" by {found.version.actor}" if found.version.actor else ""
+        lines.append(
+            f"{when:%Y-%m-%d %H:%M}  It came{by} with version {found.version.short} "
+            f"({found.version.subject}); that is older than the ledger of writes."
+        )
+    elif not any(row.is_own for row in found.writes):
+        how = "changed" if found.writes else "written"
+        lines.append(f"It was {how} by an editor outside since, or nobody noted by whom.")
+    for row in found.entries:
+        lines += _entry(row)
+    for said in found.speech:
+        lines += _messages(said)
+    return "\n".join(lines)
+
+
+def _write(row: Writing) -> str:
+    who = _WHO.get(row.actor, row.actor)
+    run = f" ({row.run})" if row.run else ""
+    how = _HOW.get(row.relation, row.relation)
+    if row.was_path:
+        how += f" from {names.shown(row.was_path)}"
+    own = "" if row.is_own else ", in the words it had before"
+    reason = f": {row.reason}" if row.reason else ""
+    rests = f" It rests on {_list(row.sources)}." if row.sources else ""
+    gone = f" It named {_list(row.missing)}, not in the history." if row.missing else ""
+    start = f"{row.at.astimezone(UTC):%Y-%m-%d %H:%M}  {who[0].upper()}{who[1:]}{run} {how}"
+    return f"{start}{own}{reason}.{rests}{gone}"
+
+
+def _list(cursors: Sequence[int]) -> str:
+    what = "entry" if len(cursors) == 1 else "entries"
+    return f"history {what} {', '.join(map(str, cursors))}"
+
+
+def _entry(row: WhyEntry) -> list[str]:
+    if row.entry is None:
+        return [f"History entry {row.cursor} is there no more."]
+    text = " ".join(row.entry.content.split())
+    shown = text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004
+    lines = [f"History entry {row.cursor}, {row.entry.timestamp}: {shown}"]
+    return lines + (_messages(row.speech) if row.speech else [])
+
+
+def _messages(found: Speech) -> list[str]:
+    title = f"“{found.title}”" if found.title else "a conversation"
+    lines = [f"Said in {title}:"]
+    for row in found.said:
+        who = "You" if row.who == "user" else "Jenny"
+        lines.append(f"  {row.at.astimezone(UTC):%Y-%m-%d %H:%M}  {who}: {row.excerpt}  {row.url}")
+    if found.more:
+        lines.append(f"  and {found.more} more")
+    return lines

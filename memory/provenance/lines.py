@@ -1,0 +1,139 @@
+"""What an act did to the lines of memory files: which came, and what each stands for."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from jenny.workspace import diffs
+from jenny.workspace.rules import Change
+from memory.facts import Fact, decoded, digest, facts
+from memory.near import Index, is_typo_of
+
+type Relation = Literal["added", "moved", "reworded", "replaced", "removed"]
+
+# Beyond so many lines on one side only equal ones are paired: a file that is written anew.
+_COMPARED = 2_000
+_ALIKE = 5
+# A line that takes the place of several stands for so many of them.
+_REPLACED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A line's part in an act: the digest of its normal form; *was*: digests of the lines that it
+    stands for, in the file *was_path* (empty: the same file)."""
+
+    path: str
+    digest: str
+    relation: Relation
+    was: tuple[str, ...] = ()
+    was_path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    path: str
+    fact: Fact
+    digest: str
+
+
+def derive(changes: Sequence[Change]) -> list[Origin]:
+    """What the act of these *changes* did, each line that came with what it stands for."""
+    came: list[_Line] = []
+    left: list[_Line] = []
+    for change in changes:
+        old, new = _lines(change.path, change.old), _lines(change.path, change.new)
+        came += _without(new, old)
+        left += _without(old, new)
+    pairs = _Pairs(left, changes)
+    found = [pairs.origin(line) for line in came]
+    found += [Origin(line.path, line.digest, "removed") for line in pairs.rest()]
+    return found
+
+
+def _lines(path: str, data: bytes | None) -> list[_Line]:
+    return [
+        _Line(path, fact, digest(fact.text))
+        for fact in facts(decoded(data))
+        if fact.has_content and fact.kind != "comment"
+    ]
+
+
+def _without(lines: list[_Line], others: list[_Line]) -> list[_Line]:
+    """The lines that are not among the others, each as often as there are more of it."""
+    there = Counter(line.digest for line in others)
+    found = []
+    for line in lines:
+        if there[line.digest]:
+            there[line.digest] -= 1
+        else:
+            found.append(line)
+    return found
+
+
+class _Pairs:
+    """The lines that left an act's files, each to be given to at most one that came."""
+
+    def __init__(self, left: list[_Line], changes: Sequence[Change]) -> None:
+        self._left = left
+        self._free = set(range(len(left)))
+        self._index = Index(line.fact.text for line in left) if len(left) <= _COMPARED else None
+        self._places = {change.path: _replaced(change) for change in changes}
+
+    def origin(self, line: _Line) -> Origin:
+        """The line that came, with what it stands for."""
+        same = next((at for at in sorted(self._free) if self._left[at].digest == line.digest), None)
+        if same is not None:
+            return self._made(line, "moved", [same])
+        near = self._near(line)
+        if near is not None:
+            return self._made(line, "reworded", [near])
+        there = self._places[line.path].get(line.fact.first, frozenset())
+        gone = [
+            at
+            for at in sorted(self._free)
+            if self._left[at].path == line.path and self._left[at].fact.first in there
+        ]
+        if gone:
+            return self._made(line, "replaced", gone[:_REPLACED])
+        return Origin(line.path, line.digest, "added")
+
+    def rest(self) -> list[_Line]:
+        """What left and was given to none."""
+        return [self._left[at] for at in sorted(self._free)]
+
+    def _near(self, line: _Line) -> int | None:
+        if self._index is None:
+            return None
+        at = self._index.find(line.fact.text)
+        if at is not None and at in self._free:
+            return at
+        alike = self._index.alike(line.fact.text, _ALIKE)
+        text = line.fact.text
+        return next(
+            (n for n in alike if n in self._free and is_typo_of(self._left[n].fact.text, text)),
+            None,
+        )
+
+    def _made(self, line: _Line, relation: Relation, at: list[int]) -> Origin:
+        old = [self._left[number] for number in at]
+        self._free.difference_update(at)
+        was_path = old[0].path if old[0].path != line.path else ""
+        return Origin(line.path, line.digest, relation, tuple(row.digest for row in old), was_path)
+
+
+def _replaced(change: Change) -> dict[int, frozenset[int]]:
+    """For each line that came in a file, the lines in whose place it stands; from 1."""
+    old, new = diffs.lines_of(change.old), diffs.lines_of(change.new)
+    found: dict[int, frozenset[int]] = {}
+    if not old or not new:
+        return found
+    for tag, i, j, k, m in diffs.opcodes(old, new):
+        if tag != "replace":
+            continue
+        for number in range(k, m):
+            # Of as many lines as before, each stands in the place of one.
+            rows = range(i + number - k, i + number - k + 1) if j - i == m - k else range(i, j)
+            found[number + 1] = frozenset(row + 1 for row in rows)
+    return found
