@@ -19,17 +19,19 @@ _SENTENCES: dict[Ending, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Secrets of one *kind* that stand in a message and were left out of what was kept."""
+    """Secrets of one *kind* that stand in a message of *speaker*'s (``user`` or ``assistant``)
+    and were left out of what was kept."""
 
     kind: str
     count: int
     message: int
+    speaker: str
 
 
 def left_out(said: Sequence[Spoken]) -> tuple[LeftOut, ...]:
     """The secrets in what was said, message by message."""
     return tuple(
-        LeftOut(hit.kind, hit.count, message.id)
+        LeftOut(hit.kind, hit.count, message.id, message.speaker)
         for message in said
         for hit in redact(transcript.raw([message])).hits
     )

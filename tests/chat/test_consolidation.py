@@ -146,7 +146,8 @@ def test_compact_says_what_happened(place, words):
     )
     assert "2 messages summarised" in thread
     assert "Secrets were left out: GitHub token." in thread
-    assert "A secret (GitHub token) was left out of memory." in thread
+    assert "a secret was left out" in thread
+    assert "GitHub token: left out of memory. It stands in your message" in thread
     html = place.owner.thread(chat)
     places = re.findall(r'href="(/chat/[^"]*/at/\d+)"', html)
     led_to = [place.owner.get(one).headers["location"].partition("#")[2] for one in places]

@@ -26,7 +26,7 @@ class Summary(models.Model):
     text = models.TextField(blank=True)
     # Whether the model gave no summary, so that it is what was said.
     is_raw = models.BooleanField(default=False)
-    # Secrets that were left out: kind, count, and the message that each stands in.
+    # Secrets that were left out: kind, count, the message that each stands in, and who spoke.
     secrets = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
 

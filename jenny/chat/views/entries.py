@@ -17,6 +17,7 @@ from jenny.chat import access, entries
 from jenny.chat.models import Conversation, Message
 from jenny.chat.views.pages import WINDOW, groups_of
 from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.redact import redact
 from memory.errors import CursorBroken
 from memory.history import cursors, edited, log, lookup
 from memory.history.entries import MAX_CURSOR, Entry
@@ -109,5 +110,5 @@ def _said(chat: Conversation | None, found: Entry) -> dict[str, Any]:
 
 def _excerpt(row: Message) -> str:
     text = row.text or " ".join(block.text for block in row.blocks.all() if block.kind == "text")
-    line = " ".join(text[: _EXCERPT * 4].split())
+    line = " ".join(redact(text[: _EXCERPT * 4]).text.split())
     return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"
