@@ -76,7 +76,8 @@ def companions(changes: Sequence[Change]) -> list[Change]:
     Raises:
         WriteRefused: what must be kept first cannot be.
     """
-    return [extra for rule in list(_companions.values()) for extra in rule(changes)]
+    rules = list(_companions.values()) if changes else []
+    return [extra for rule in rules for extra in rule(changes)]
 
 
 def apply_rules(changes: Sequence[Change]) -> None:
@@ -105,7 +106,7 @@ def act(changes: Sequence[Change]) -> None:
         WriteRefused: what was to be done first cannot be.
     """
     _apply(_acting, changes)
-    for rule in list(_acting_on_acts.values()):
+    for rule in list(_acting_on_acts.values()) if changes else ():
         rule(changes)
 
 
