@@ -5,7 +5,7 @@ from django.views.generic import RedirectView
 
 from settings_ui.views import account, models, system
 from settings_ui.views.files import bin as trash
-from settings_ui.views.files import browse, change, content, edit, history, upload
+from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 
 # /settings/
 urlpatterns = [
@@ -42,6 +42,8 @@ urlpatterns += [
 # /files/
 urlpatterns += [
     path("files/preview", edit.preview, name="files_preview"),
+    path("files/bring-back/<str:item_id>", memory.bring_back, name="files_bring_back"),
+    path("files/lift/<str:item_id>", memory.lift, name="files_lift"),
     path("files/trash/", trash.page, name="files_trash"),
     path("files/trash/<str:item_id>/put-back", trash.put_back, name="files_put_back"),
     path("files/trash/<str:item_id>/delete", trash.delete, name="files_delete_for_good"),

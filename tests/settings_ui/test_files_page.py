@@ -475,3 +475,38 @@ def test_the_trash_is_tidied(client: Client, ana: Account, notes: Path) -> None:
     tidy()
     assert trash.listing(store) == ()
     assert not (settings.JENNY_DATA.trash / "gone").exists()
+
+
+def test_what_a_save_took_out_of_memory_is_shown_and_comes_back(client: Client, root: Path) -> None:
+    """A line taken out by hand is archived and forgotten, said so, and one click from returning."""
+    (root / "USER.md").write_text("# User\n\n- lives in Graz with two cats\n- plays the cello\n")
+    address = "/files/edit/USER.md/"
+    version = client.get(address).context["version"]
+    answer = client.post(
+        address, {"text": "# User\n\n- plays the cello\n", "version": version}, follow=True
+    )
+    page = answer.content.decode()
+    assert "What left this file" in page
+    assert page.count("lives in Graz with two cats") >= 2
+    (item,) = answer.context["traces"].archived
+    (stone,) = answer.context["traces"].forgotten
+    answer = client.post(f"/files/lift/{stone.id}", follow=True)
+    assert "may learn this again" in answer.content.decode()
+    answer = client.post(f"/files/bring-back/{item.id}", follow=True)
+    assert "lives in Graz with two cats" in (root / "USER.md").read_text()
+    assert "is back in USER.md" in answer.content.decode()
+    assert client.post("/files/bring-back/zz", follow=True).status_code == 404
+    assert client.post(f"/files/lift/{stone.id}", follow=True).status_code == 404
+
+
+def test_a_typo_put_right_is_no_forgetting(client: Client, root: Path) -> None:
+    """The page then has nothing to say but that it was saved."""
+    (root / "USER.md").write_text("- lives in Gratz with two cats and a dog\n")
+    address = "/files/edit/USER.md/"
+    version = client.get(address).context["version"]
+    answer = client.post(
+        address,
+        {"text": "- lives in Graz with two cats and a dog\n", "version": version},
+        follow=True,
+    )
+    assert answer.context["traces"].forgotten == ()

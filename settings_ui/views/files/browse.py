@@ -15,7 +15,7 @@ from jenny.workspace.versions import tracked
 from memory import files as memory_files
 from settings_ui.browsing import folders, kinds, tables
 from settings_ui.browsing.kinds import Kind
-from settings_ui.views.files import frame
+from settings_ui.views.files import frame, outcome
 from settings_ui.views.files.frame import Desk, told
 
 # Of a longer text the beginning is shown.
@@ -75,6 +75,7 @@ def _file(request: HttpRequest, desk: Desk, place: Place) -> HttpResponse:
         "is_tracked": tracked.is_tracked(place.relative),
         "file": memory_files.BY_PATH.get(place.relative),
         "is_kept": folders.is_book(place.relative),
+        "traces": outcome.traces(desk, request.GET.get("after", "")),
     }
     return render(request, "files/file.html", context | _shown(kind, place, head))
 

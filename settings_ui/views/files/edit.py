@@ -98,7 +98,9 @@ def _save(request: HttpRequest, desk: Desk, path: str) -> HttpResponse:
         problem = {"problem": error.sentence, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
         return _form(request, desk, path, context | problem)
     messages.success(request, outcome.saved(desk, path))
-    return redirect(frame.address(path))
+    left = outcome.traces(desk, desk.run)
+    after = f"?after={desk.run}" if left.archived or left.forgotten else ""
+    return redirect(f"{frame.address(path)}{after}")
 
 
 def _current(desk: Desk, path: str) -> FileVersion | None:

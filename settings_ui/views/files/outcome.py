@@ -1,8 +1,37 @@
-"""What an act of the file browser brought about, in a sentence."""
+"""What an act of the file browser brought about: a sentence, and what the memory's rules did."""
+
+import re
+from dataclasses import dataclass
 
 from jenny.workspace.trash import Item
+from memory import archive
 from memory import files as memory_files
+from memory.forgotten import Tombstone, tombstones
 from settings_ui.views.files.frame import Desk
+
+_RUN = re.compile(r"page:[0-9a-f]{12}")
+# A file that was emptied may have left hundreds of lines; the archive lists them all.
+MOST = 30
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What one act left behind: texts in the archive, and texts that are forgotten now."""
+
+    archived: tuple[archive.Archived, ...] = ()
+    forgotten: tuple[Tombstone, ...] = ()
+    left_out: int = 0
+
+
+def traces(desk: Desk, run: str) -> Traces:
+    """What the act named *run* left behind; nothing for what names no act of these pages."""
+    if not _RUN.fullmatch(run):
+        return Traces()
+    root = desk.files.root
+    kept = [row for row in archive.listing(root) if any(event.run == run for event in row.events)]
+    dead = [row for row in tombstones(root) if row.run == run]
+    more = max(0, len(kept) - MOST) + max(0, len(dead) - MOST)
+    return Traces(tuple(kept[:MOST]), tuple(dead[:MOST]), more)
 
 
 def saved(desk: Desk, path: str) -> str:
