@@ -17,6 +17,8 @@ UNATTENDED = frozenset({"dream", "review"})
 # Whose removals say that something is to be forgotten, and whose additions that it is not.
 PEOPLE = frozenset({"browser", "outside"})
 _SHOWN = 80
+_STEP_WORDS = 4
+_NO_FACTS = frozenset({"comment", "header"})
 # Beyond this many pairs, slips of the pen are looked for among the most similar lines only.
 _ALIKE = 5
 
@@ -94,11 +96,17 @@ def _buried(change: Change, changes: Sequence[Change]) -> list[Tombstone]:
 def _departed(change: Change) -> Iterable[tuple[Fact, str]]:
     """The sentences that a file said and says no more; guidance in comments apart."""
     left = {normal(text) for fact in stated(change.new) for text in (fact.text, *units(fact))}
+    # A step such as "Take flour" is no fact that must never be written again.
+    least = _STEP_WORDS if files.skill_of(change.path) is not None else 1
     for fact in stated(change.old):
-        if fact.kind == "comment" or normal(fact.text) in left:
+        if fact.kind in _NO_FACTS or normal(fact.text) in left:
             continue
         for unit in units(fact):
-            if normal(unit) not in left and any(map(str.isalnum, unit)):
+            plain = normal(unit)
+            is_fact = any(map(str.isalnum, plain)) and (
+                len(plain.split()) >= least or not plain.isascii()
+            )
+            if plain not in left and is_fact:
                 yield fact, unit
 
 
