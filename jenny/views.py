@@ -22,6 +22,7 @@ from jenny.accounts.access import model_is_demo
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
+from memory.management.dreaming import notices
 
 # --- What every page's frame needs -----------------------------------------------------------
 
@@ -41,13 +42,14 @@ def page_context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _notices(workspace: Workspace) -> list[dict[str, str]]:
-    """What is wrong with the workspace's files, in sentences that say what to do."""
+    """What is wrong with the workspace's files and with Dream, in sentences that say what to do."""
     try:
         config = load(workspace.root)
     except WorkspaceError as error:
         return [{"kind": "error", "text": error.sentence}]
     texts = [*config.notices, *config.problems.values()]
-    return [{"kind": "warning", "text": text} for text in texts]
+    rows = [{"kind": "warning", "text": text} for text in texts]
+    return rows + [{"kind": row.kind, "text": row.text} for row in notices.of(workspace)]
 
 
 # --- Health ----------------------------------------------------------------------------------

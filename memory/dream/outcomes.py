@@ -17,6 +17,10 @@ INTERRUPTED = (
     "Dream was interrupted: the process that ran it has ended. What it had written is kept as a "
     "version of its own; what it had not read to the end is offered again."
 )
+SEEMS_DEAD = (
+    "A run of Dream seems dead: its process has not been heard of for half a minute. It is taken "
+    "over within two minutes; `/dream` does so at once."
+)
 _KEPT = "What was said is kept and offered again."
 _NAMED = 10
 _TOLD: dict[Status, str] = {

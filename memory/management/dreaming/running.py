@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 # Where the settings cannot be read, a claim lasts as long as their default says.
 _SECONDS = 1_320.0
 _LOOK_SECONDS = 0.1
+_OVERRIDE = "agents.defaults.dream.modelOverride"
 
 
 def execute(run_id: int) -> DreamRun | None:
@@ -98,7 +99,9 @@ class _Model:
 
     def _chosen(self) -> Provider:
         workspace = self._run.workspace
-        name = self._config.get("agents.defaults.dream.modelOverride") if self._config else ""
+        name = self._config.get(_OVERRIDE) if self._config else ""
+        if self._config and (problem := self._config.problems.get(_OVERRIDE)):
+            self.notes.append(problem)
         if name:
             try:
                 return Provider(*model_for(workspace, name))
