@@ -1,8 +1,10 @@
 """Secrets taken out of a text before it is kept: well-known keys, private keys, bearer tokens,
-passwords in addresses.
+passwords in addresses and connection strings.
 
-What has the form of a secret is replaced by a mark that names its kind. Hashes, ids and prose stay:
-a form counts only when nothing else is written like it.
+What has the form of a secret is replaced by a mark that names its kind. Hashes, ids, prose and the
+``sk-…`` of examples stay: a form counts only when nothing else is written like it
+(``secret_forms``). A key that was wrapped into the next line goes as a whole; one whose parts
+stand in different messages cannot be known.
 """
 
 import re
@@ -10,9 +12,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Not in the middle of a longer word or key.
-_START = r"(?<![A-Za-z0-9_])"
+from jenny.workspace import secret_forms as forms
+
 _MARK = "[redacted: {}]"
+# Characters of the shortest key.
+_LEAST = 14
+# What stands for a key in instructions.
+_PLACEHOLDER = re.compile(r"x{6,}|X{6,}|your[-_]|[-_]here\b|\.{3}", re.IGNORECASE)
+_NAMES = ("KEY", "SECRET", "TOKEN", "PASSW")
+_DIGIT_FIRST = re.compile(r"\d[A-Za-z]")
+_LETTER_FIRST = re.compile(r"[A-Za-z]\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,121 +40,108 @@ class Redacted:
     hits: tuple[Hit, ...] = ()
 
 
-# Kind, beginnings of which one must be in the text (looking for them is cheap), form of the key.
-# A form that words could have too is looked at again (_is_random).
-_FORMS: tuple[tuple[str, str, str], ...] = (
-    ("Anthropic key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,}"),
-    ("OpenRouter key", "sk-or-", r"sk-or-(?:v\d+-)?[A-Za-z0-9]{32,}"),
-    ("OpenAI key", "sk-", r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}"),
-    ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,255}"),
-    ("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
-    ("GitLab token", "gl", r"gl(?:pat|dt|rt|ptt|cbt|soat)-[A-Za-z0-9_.-]{20,}"),
-    ("Slack token", "xox xapp", r"(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}"),
-    (
-        "Slack webhook",
-        "hooks.slack.com",
-        r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}",
-    ),
-    (
-        "AWS key",
-        "AKIA ASIA ABIA ACCA",
-        r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])",
-    ),
-    ("Google key", "AIza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-    ("Google token", "ya29. GOCSPX-", r"(?:ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}"),
-    ("Stripe key", "_live_ _test_", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}"),
-    ("Stripe key", "whsec_", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    ("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
-    ("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{40,}"),
-    ("xAI key", "xai-", r"xai-[A-Za-z0-9]{40,}"),
-    ("Perplexity key", "pplx-", r"pplx-[A-Za-z0-9]{40,}"),
-    ("Replicate token", "r8_", r"r8_[A-Za-z0-9]{30,}"),
-    ("npm token", "npm_", r"npm_[A-Za-z0-9]{36,}"),
-    ("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
-    ("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    ("Telegram token", ":AA", r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),
-    (
-        "Discord token",
-        "M N O",
-        r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
-    ),
-    ("DigitalOcean token", "_v1_", r"do[opr]_v1_[a-f0-9]{64}"),
-    ("Shopify token", "shp", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("Linear key", "lin_", r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}"),
-    ("Notion token", "ntn_", r"ntn_[A-Za-z0-9]{40,}"),
-    ("Notion token", "secret_", r"secret_[A-Za-z0-9]{43}(?![A-Za-z0-9])"),
-    ("Databricks token", "dapi", r"dapi[a-f0-9]{32}(?![A-Za-z0-9])"),
-    ("Tailscale key", "tskey-", r"tskey-[a-z]+-[A-Za-z0-9-]{16,}"),
-    ("age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    ("signed token", "eyJ", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{10,}"),
-)
-_KEYS = tuple(
-    (kind, tuple(hints.split()), re.compile(_START + form)) for kind, hints, form in _FORMS
-)
-# The older form of many providers and local servers: nothing but the beginning is theirs.
-_PLAIN_KEY = re.compile(_START + r"sk-(?!ant-|or-|proj-)([A-Za-z0-9_-]{20,})")
-# To its end; without one, as far as lines go on that look like its middle. Pasted out of code or
-# JSON, its line breaks may be written "\n".
-_PRIVATE = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:(?:(?!-----BEGIN )[\s\S]){0,20000}?-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"|(?:\s|\\[nr]|[A-Za-z0-9+/=:,-]{16,})*)"
-)
-_BEARER = re.compile(
-    r"(?i)\b(bearer(?:\s+token)?\s*[:=]?\s+[\"'`]?)(?!\[redacted)([A-Za-z0-9._~+/-]{16,}=*)"
-)
-_BASIC = re.compile(r"(?i)\b(authorization[\"']?\s*[:=]\s*[\"']?basic\s+)([A-Za-z0-9+/]{8,}=*)")
-_IN_ADDRESS = re.compile(
-    r"\b([a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@?#\"'<>]*:)(?!\[redacted)([^\s/\"'<>]{1,200})(?=@)"
-)
-
-
 def redact(text: str) -> Redacted:
     """*text* without its secrets. Redacting the result again changes nothing."""
-    found: Counter[str] = Counter()
-
-    def mark(kind: str) -> str:
-        found[kind] += 1
-        return _MARK.format(kind)
-
-    def plain(match: re.Match[str]) -> str:
-        return mark("API key") if _is_random(match[1], 24) else match[0]
-
+    work = _Work(text)
     if "PRIVATE KEY" in text:
-        text = _PRIVATE.sub(lambda _: mark("private key"), text)
-    for kind, hints, form in _KEYS:
-        if any(hint in text for hint in hints):
-            text = form.sub(_marked(mark, kind), text)
-    if "sk-" in text:
-        text = _PLAIN_KEY.sub(plain, text)
+        work.text = forms.PRIVATE.sub(lambda _: work.mark("private key"), work.text)
+    if "Private-Lines" in text:
+        work.behind(forms.PUTTY, "private key")
+    # Only where words are this long can a key be: one look at most texts is enough.
+    long = " ".join(word for word in text.split() if len(word) >= _LEAST)
+    for form in forms.FORMS if long else ():
+        for hint in form.hints:
+            if hint in long:
+                work.keys(form)
+                break
+    if "sk-" in long:
+        work.plain_keys()
+    _named(work)
+    return Redacted(work.text, tuple(Hit(kind, count) for kind, count in work.found.items()))
+
+
+def _named(work: "_Work") -> None:
+    """What is a secret by what stands before it."""
+    text = work.text
     small = text.lower()
     if "bearer" in small:
-        text = _BEARER.sub(_behind(mark, "bearer token", lambda token: _is_random(token, 32)), text)
+        work.behind(forms.BEARER, "bearer token", lambda token: _is_random(token, 32))
     if "basic" in small:
-        text = _BASIC.sub(_behind(mark, "password", bool), text)
+        work.behind(forms.BASIC, "password")
     if "://" in text:
-        text = _IN_ADDRESS.sub(_behind(mark, "password", bool), text)
-    return Redacted(text, tuple(Hit(kind, count) for kind, count in found.items()))
+        work.behind(forms.IN_ADDRESS, "password")
+    if "=" not in text and ":" not in text:
+        return
+    if "?" in text or "&" in text:
+        work.behind(forms.IN_QUERY, "secret in an address", _is_value)
+    if ("password" in small or "pwd" in small or "key" in small) and forms.CONNECTION.search(text):
+        work.behind(forms.IN_CONNECTION, "password", _is_value)
+    if "secret" in small:
+        work.behind(forms.SECRET_ACCESS, "AWS key")
+    if any(name in text for name in _NAMES):
+        work.behind(forms.VARIABLE, "secret", lambda value: _is_random(value, 32))
 
 
-def _marked(mark: Callable[[str], str], kind: str) -> Callable[[re.Match[str]], str]:
-    """Replace all that was found."""
-    return lambda _: mark(kind)
+class _Work:
+    """A text on its way, and what was found in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found: Counter[str] = Counter()
+
+    def mark(self, kind: str) -> str:
+        """What stands in the secret's place."""
+        self.found[kind] += 1
+        return _MARK.format(kind)
+
+    def keys(self, form: forms.Form) -> None:
+        """Take out the keys of a form."""
+
+        def replaced(match: re.Match[str]) -> str:
+            rest = match["rest"]
+            key = match[0] if rest is None else match[0][: match.start("rest") - match.start()]
+            if _PLACEHOLDER.search(key):
+                return match[0]
+            return self._with_rest(form.kind, match, key)
+
+        self.text = form.pattern.sub(replaced, self.text)
+
+    def plain_keys(self) -> None:
+        """Take out keys that only begin like one, where they are no words."""
+
+        def replaced(match: re.Match[str]) -> str:
+            if not _is_random(match["key"], 24) or _PLACEHOLDER.search(match["key"]):
+                return match[0]
+            key = match[0] if match["rest"] is None else f"sk-{match['key']}"
+            return self._with_rest("API key", match, key)
+
+        self.text = forms.PLAIN_KEY.sub(replaced, self.text)
+
+    def behind(
+        self, pattern: re.Pattern[str], kind: str, is_secret: Callable[[str], bool] = bool
+    ) -> None:
+        """Take out the second group of *pattern*; the first says what it is, and stays."""
+
+        def replaced(match: re.Match[str]) -> str:
+            return f"{match[1]}{self.mark(kind)}" if is_secret(match[2]) else match[0]
+
+        self.text = pattern.sub(replaced, self.text)
+
+    def _with_rest(self, kind: str, match: re.Match[str], key: str) -> str:
+        """The mark; a next line stays when it is none of the key's."""
+        rest = match["rest"]
+        if rest is None or _is_random(rest, 1_000):
+            return self.mark(kind)
+        return self.mark(kind) + match[0][len(key.rstrip()) :]
 
 
-def _behind(
-    mark: Callable[[str], str], kind: str, is_secret: Callable[[str], bool]
-) -> Callable[[re.Match[str]], str]:
-    """Replace the second group and keep the first, which says what it is."""
-
-    def replaced(match: re.Match[str]) -> str:
-        return f"{match[1]}{mark(kind)}" if is_secret(match[2]) else match[0]
-
-    return replaced
+def _is_value(text: str) -> bool:
+    """Whether it is no placeholder and none of ours."""
+    return not _PLACEHOLDER.search(text) and not text.startswith(("$", "{", "<", "%s", "***"))
 
 
 def _is_random(text: str, long: int) -> bool:
     """Whether it is no words: digits within the letters, or one piece that is *long*."""
-    if re.search(r"\d[A-Za-z]", text) and re.search(r"[A-Za-z]\d", text):
+    if _DIGIT_FIRST.search(text) and _LETTER_FIRST.search(text):
         return True
     return len(text) >= long and not re.search(r"[-_./]", text)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 from jenny.agent.messages import clean
+from jenny.workspace.redact import redact
 
 # Of a tool's result, what a summariser sees; the raw form has all of it.
 RESULT_CHARS = 2_000
@@ -39,7 +40,8 @@ class Spoken:
 
 
 def formatted(message: Spoken, zone: tzinfo = UTC, *, whole: bool = False) -> str:
-    """The message as text. *whole*: with every character of the tools' results."""
+    """The message as text. *whole*: with every character of the tools' results. Secrets are still
+    in it, but in what was cut: they go before a cut, which could leave half of one."""
     stamp = message.when.astimezone(zone).strftime("%Y-%m-%d %H:%M") if message.when else "no time"
     lines = [f"[{stamp}] {message.speaker.upper()}: {_without_data(clean(message.text))}"]
     lines += [f"  (attachment: {' '.join(name.split())})" for name in message.attachments]
@@ -68,6 +70,7 @@ def chunks(
             yield tuple(group), "\n".join(texts)
             group, texts, size = [], [], 0
         if len(text) > chars:
+            text = redact(text).text
             for start in range(0, len(text), chars):
                 yield (message,), text[start : start + chars]
             continue
@@ -82,6 +85,7 @@ def _tool(tool: ToolUsed, *, whole: bool) -> str:
     """A call and what it gave, set in so that no line of it looks like a message."""
     arguments, result = _without_data(clean(tool.arguments)), _without_data(clean(tool.result))
     if not whole and len(result) > RESULT_CHARS:
+        result = redact(result).text
         left = len(result) - RESULT_CHARS
         result = f"{result[:RESULT_CHARS]}… ({left:,} more characters)"
     head = f"  TOOL {tool.name}({arguments}), untrusted text that nobody here said:"

@@ -4,6 +4,8 @@ import random
 import string
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jenny.workspace.redact import redact
 
@@ -35,6 +37,27 @@ SECRETS = [
     f"SG.{some(22)}.{some(43)}",
     f"123456789:AA{some(33)}",
     f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{some(43)}",
+    f"sk-svcacct-{some(74)}T3BlbkFJ{some(74)}",
+    f"sk-ant-oat01-{some(90)}-{some(6)}",
+    f"AQ.Ab8{some(50)}",
+    f"1//0g{some(60)}",
+    f"ABSK{some(120)}",
+    f"glpat-{some(27)}.01.{some(9)}",
+    f"glrt-{some(20)}",
+    f"xoxe.xoxp-1-{some(60)}",
+    f"xoxd-{some(40)}%2B{some(20)}%3D",
+    f"rk_live_{some(40)}",
+    f"sk_{some(48, '0123456789abcdef').lower()}",
+    f"SK{some(32, '0123456789abcdef').lower()}",
+    f"nvapi-{some(64)}",
+    f"pcsk_{some(60)}",
+    f"ATATT3xFfGF0{some(180)}=1A2B3C4D",
+    f"dckr_pat_{some(27)}",
+    f"PMAK-{some(24, '0123456789abcdef').lower()}-{some(34, '0123456789abcdef').lower()}",
+    f"figd_{some(40)}",
+    f"sbp_{some(40, '0123456789abcdef').lower()}",
+    f"hvs.{some(90)}",
+    f"{some(32, '0123456789abcdef').lower()}-us14",
 ]
 
 
@@ -91,6 +114,25 @@ def test_a_pgp_key_and_a_public_key() -> None:
         ("postgres://ana:s3cr3t@db:5432/x", "postgres://ana:[redacted: password]@db:5432/x"),
         ("https://ana:p@ss:w0rd@host/path", "https://ana:[redacted: password]@host/path"),
         ("redis://:hunter2@localhost:6379/0", "redis://:[redacted: password]@localhost:6379/0"),
+        (
+            f"https://api.telegram.org/bot123456789:AA{some(33)}/getMe",
+            "https://api.telegram.org/bot[redacted: Telegram token]/getMe",
+        ),
+        (
+            "Server=db.example;Database=x;User Id=ana;Password=S3cr3t!x;Encrypt=true",
+            ";Password=[redacted: password];Encrypt=true",
+        ),
+        ("host=db dbname=x user=ana password=hunter22", "password=[redacted: password]"),
+        (
+            f"AccountName=store;AccountKey={some(86)}==;EndpointSuffix=core.example",
+            "AccountKey=[redacted: password];EndpointSuffix=core.example",
+        ),
+        (
+            f"https://example.com/hook?a=1&access_token={some(20)}&b=2",
+            "?a=1&access_token=[redacted: secret in an address]&b=2",
+        ),
+        (f"export MISTRAL_API_KEY='{some(32)}'", "MISTRAL_API_KEY='[redacted: secret]'"),
+        (f"aws_secret_access_key = {some(40)}", "aws_secret_access_key = [redacted: AWS key]"),
     ],
 )
 def test_tokens_and_passwords_in_addresses_go(text: str, left: str) -> None:
@@ -113,6 +155,12 @@ PROSE = [
     "ghp_short, AKIA1234, hf_hub_download, pypi-server, npm_config_registry, xoxo-hugs",
     "Věta česky, 日本語の文、и русский текст: ничего секретного.",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "Set OPENAI_API_KEY=sk-... or sk-xxxxxxxxxxxxxxxxxxxxxxxx, else sk-your-api-key-goes-here-2026",
+    "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx and sk-ant-api03-your-key-here",
+    "MAX_TOKENS=4096, TOKEN=${TOKEN}, API_KEY=os.environ['KEY'], next_token: string",
+    "password=short words are discussed; the key = value form; monkey=1234567890123456",
+    "https://example.com/search?key=word&q=token and https://example.com/?page=2&sort=key",
+    "SKU SK1234, the M25 motorway, MD5 d41d8cd98f00b204e9800998ecf8427e, key-value-store",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ",
 ]
 
@@ -143,5 +191,41 @@ def test_large_and_hostile_texts_take_no_long() -> None:
         "sk-" * 100_000,
         "bearer " * 50_000,
         "eyJ" + "a" * 200_000 + ".eyJ" + "b" * 200_000,
+        "eyJ-" * 100_000,
+        "bearer" + " " * 300_000,
+        "authorization: basic" + " " * 300_000,
+        "password=" + ";password = " * 50_000 + "host=x",
+        "SECRET_" * 80_000,
+        "?key=" * 100_000,
+        "Private-Lines: 9\n" + "AAAA\n" * 100_000 + "!",
+        "SG." + "a-" * 200_000,
+        "ghp_" + "a1" * 20 + "\n" + "a1" * 200_000,
     ):
         assert len(redact(text).text) > 0
+
+
+@pytest.mark.parametrize("secret", [SECRETS[0], SECRETS[2], SECRETS[4], SECRETS[9]])
+@pytest.mark.parametrize("break_", ["\n", "\r\n    "])
+def test_a_key_that_was_wrapped_goes_with_its_rest(secret: str, break_: str) -> None:
+    """A narrow window puts its end into the next line; words there stay."""
+    head, rest = f"{secret}", f"9z{some(12)}"
+    assert redact(f"key: {head}{break_}{rest}\nthanks").text.split("\n")[-1] == "thanks"
+    assert rest not in redact(f"key: {head}{break_}{rest}\nthanks").text
+    assert redact(f"{head}\nunderstood\n").text.endswith("]\nunderstood\n")
+    assert sum(hit.count for hit in redact(f"{head}\n{secret}\n").hits) == 2
+
+
+@given(st.text(max_size=300))
+def test_what_has_no_secret_is_as_it_was(text: str) -> None:
+    """Nothing is changed without being told, and nothing is changed twice."""
+    found = redact(text)
+    assert found.hits or found.text == text
+    assert redact(found.text).text == found.text
+
+
+@given(st.text(max_size=60), st.sampled_from(SECRETS), st.text(max_size=60))
+def test_no_surroundings_save_a_key(before: str, secret: str, after: str) -> None:
+    """Whatever is written around it."""
+    found = redact(f"{before} {secret} {after}")
+    assert secret not in found.text
+    assert found.hits

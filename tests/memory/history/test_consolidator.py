@@ -186,6 +186,22 @@ def test_long_results_are_cut_for_the_model_and_whole_when_raw() -> None:
     assert all(f"row {at}" in entry.content for at in (0, 2_500, 4_999))
 
 
+@pytest.mark.parametrize("shift", range(0, 40, 8))
+def test_no_half_of_a_key_is_left_by_a_cut(shift: int) -> None:
+    """A border of a chunk, or of what is shown of a result, may fall into a key."""
+    key = "ghp_" + "aB3d" * 9
+    long = "word " * 400
+    for message in (
+        Spoken(1, "user", f"{long[: 1_950 - shift]} {key} {long}", WHEN),
+        Spoken(
+            2, "assistant", "", WHEN, (ToolUsed("grep", "{}", f"{long[: 1_990 - shift]} {key} x"),)
+        ),
+    ):
+        model = Model(["(nothing)"] * 4)
+        run(model, [message], chunk_chars=2_000 if message.id == 1 else 9_000)
+        assert not any("ghp_" in asked or "aB3daB3d" in asked for asked in model.asked)
+
+
 def test_at_the_hard_limit_nobody_is_asked() -> None:
     """The slice goes in as it is, and is digested later."""
     (entry,) = without_asking(talk(3), conversation="c1", prompt_visible=False).entries
