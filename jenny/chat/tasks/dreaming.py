@@ -31,12 +31,12 @@ def ask_for(chat: Conversation, call: commands.Call, client_key: str = "") -> No
 
 
 def carry_out(chat: Conversation, call: commands.Call) -> str:
-    """Answer ``/dream`` in this process; the sentence about what came of it."""
+    """Answer ``/dream`` in this process; what came of it, as the chat is told."""
     run, sentence = _begun(chat, call, "")
     if run is None:
         return sentence
     running.execute(run.pk)
-    return running.outcome_of(run).sentence
+    return running.outcome_of(run).told
 
 
 def tell(asker: str, sentence: str) -> None:
