@@ -8,8 +8,8 @@ from jenny.workspace.check import Finding
 from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import files, skills
+from memory.dream import guide
 
-GUIDE_CHARS = 32_000  # 02 §7
 SETTINGS = "Settings → Memory"
 
 
@@ -19,11 +19,24 @@ def check(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (n
     for file in files.MEMORY_FILES:
         yield from _text(root, file.path, settings.get(file.budget_key))
     yield from _text(root, files.INSTRUCTIONS, 0)
-    yield from _text(root, files.GUIDE, GUIDE_CHARS)
+    yield from _text(root, files.GUIDE, guide.MAX_CHARS)
+    yield from _skills(root)
+
+
+def _skills(root: Path) -> Iterator[Finding]:
+    """Skills that are broken, that wait for a yes, or that should be looked at."""
+    waiting = {skill.path for skill in skills.waiting(root)}
     for skill in skills.listing(root):
         if skill.problem:
             sentence = f"The skill is broken and not loaded: {skill.problem}."
             yield Finding(skill.path, sentence, "Correct the file; it was left as it is.")
+        if skill.path in waiting:
+            sentence = "Dream wrote it to be read in every conversation; it is only listed."
+            cure = "Agree to it, or take “always: true” out of its header."
+            yield Finding(skill.path, sentence, cure, "note")
+        if skill.suspect:
+            sentence = f"It may not be what it seems: {skill.suspect}."
+            yield Finding(skill.path, sentence, "Look at the file; it was left as it is.", "note")
 
 
 def _text(root: Path, path: str, bound: int) -> Iterator[Finding]:
