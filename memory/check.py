@@ -32,7 +32,10 @@ def _skills(root: Path) -> Iterator[Finding]:
             yield Finding(skill.path, sentence, "Correct the file; it was left as it is.")
         if skill.path in waiting:
             sentence = "Dream wrote it to be read in every conversation; it is only listed."
-            cure = "Agree to it, or take “always: true” out of its header."
+            cure = (
+                "Take “made-by: dream” out of its header to make it yours, or “always: true” to "
+                "leave it listed."
+            )
             yield Finding(skill.path, sentence, cure, "note")
         if skill.suspect:
             sentence = f"It may not be what it seems: {skill.suspect}."
