@@ -33,6 +33,8 @@ _ENDS = frozenset(".!?:;\n•—")
 # Texts that are seen again and again are taken apart once.
 _KEPT_CHARS = 2_000
 _FUZZY = 4
+# Texts that are compared word by word share so many rare words at least, where there are as many.
+_PROBES = 3
 _LONG = 9
 
 
@@ -121,15 +123,21 @@ class Index:
         return [at for at, _ in shared.most_common(most)]
 
     def _candidates(self, sought: Signature) -> set[int]:
-        """Texts that may be near: of the rarest words, one more than may be missing."""
+        """Texts that may be near: those that have enough of the rarest words."""
         if not sought.words:
             return set(self._postings.get((sought.key, ""), ()))
         rows = sorted(
             (self._postings.get((sought.key, word), []) for word in sought.names or sought.words),
             key=len,
         )
+        # So many words may be missing; of names, which the other text has all, none.
         missing = 0 if sought.names else int(sought.size * (1 - SHARE) + 1e-9)
-        return {at for row in rows[: missing + 1] for at in row}
+        probes = rows[: missing + _PROBES]
+        votes: Counter[int] = Counter()
+        for row in probes:
+            votes.update(row)
+        enough = len(probes) - missing
+        return {at for at, count in votes.items() if count >= enough}
 
 
 def signature(text: str) -> Signature:

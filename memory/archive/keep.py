@@ -176,7 +176,7 @@ def _name_of(root: Path, wanted: str, pending: dict[str, Change]) -> str | None:
     """The file that has just this id."""
     end = f"-{wanted}.md"
     waiting = (path.rpartition("/")[2] for path in pending)
-    return next((name for name in (*waiting, *store.names(root)) if name.endswith(end)), None)
+    return next((name for name in waiting if name.endswith(end)), store.by_id(root).get(wanted))
 
 
 def _today(root: Path) -> str:

@@ -3,7 +3,7 @@ its file changes."""
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -27,6 +27,7 @@ class _Known:
 
     stamp: _Stamp | None = None
     names: tuple[str, ...] = ()
+    ids: dict[str, str] = field(default_factory=dict)
     items: dict[str, tuple[_Stamp, Archived, str]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
@@ -36,19 +37,33 @@ _known: Kept[_Known] = Kept(8)
 
 def names(root: Path) -> tuple[str, ...]:
     """The names of the archive's files, oldest first."""
+    return _looked(root).names
+
+
+def by_id(root: Path) -> Mapping[str, str]:
+    """The name of the file that has an id."""
+    return _looked(root).ids
+
+
+def _looked(root: Path) -> _Known:
+    """What is known, after a look at which files there are."""
     known = _of(root)
-    stamp = _stamp(Path(root, FOLDER))
-    if stamp is None:
-        return ()
-    if known.stamp == stamp:
-        return known.names
+    folder = f"{root}/{FOLDER}"
+    stamp = _stamp(folder)
+    if known.stamp == stamp and stamp is not None:
+        return known
     try:
-        found = sorted(name for name in os.listdir(Path(root, FOLDER)) if form.named(name))  # noqa: PTH208  (names are wanted)
+        listed = set(os.listdir(folder)) if stamp else set()  # noqa: PTH208  (names are wanted)
     except OSError:
-        return ()
-    is_settled = stamp[0] <= time.time_ns() - _TICK_NS
-    known.names, known.stamp = tuple(found), stamp if is_settled else None
-    return known.names
+        listed = set()
+    before = set(known.names)
+    new = {name for name in listed - before if form.named(name)}
+    if new or before - listed:
+        known.names = tuple(sorted((before & listed) | new))
+        known.ids = {name[11:-3]: name for name in reversed(known.names)}
+    is_settled = stamp is not None and stamp[0] <= time.time_ns() - _TICK_NS
+    known.stamp = stamp if is_settled else None
+    return known
 
 
 def count(root: Path) -> int:
@@ -101,7 +116,7 @@ def raw(root: Path, name: str) -> bytes | None:
     """The bytes of a file of the archive, no link followed; ``None``: it cannot be read."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(Path(root, FOLDER, name), flags), "rb") as file:
+        with os.fdopen(os.open(f"{root}/{FOLDER}/{name}", flags), "rb") as file:
             return file.read(_LARGEST)
     except OSError:
         return None
@@ -110,8 +125,8 @@ def raw(root: Path, name: str) -> bytes | None:
 def _all(root: Path) -> Sequence[tuple[Archived, str]]:
     """Every text with its folded form."""
     known = _of(root)
+    there = names(root)
     with known.lock:
-        there = names(root)
         for gone in known.items.keys() - set(there):
             del known.items[gone]
         rows = [_look(root, known, name) for name in there]
@@ -126,7 +141,7 @@ def _one(root: Path, name: str) -> Archived | None:
 
 
 def _look(root: Path, known: _Known, name: str) -> tuple[_Stamp, Archived, str] | None:
-    stamp = _stamp(Path(root, FOLDER, name))
+    stamp = _stamp(f"{root}/{FOLDER}/{name}")
     kept = known.items.get(name)
     if kept is not None and kept[0] == stamp:
         return kept
@@ -148,9 +163,9 @@ def _of(root: Path) -> _Known:
     return found
 
 
-def _stamp(path: Path) -> _Stamp | None:
+def _stamp(path: str) -> _Stamp | None:
     try:
-        status = path.lstat()
+        status = os.lstat(path)
     except OSError:
         return None
     return status.st_ctime_ns, status.st_size, status.st_ino
