@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, models, system
+from settings_ui.views import account, models, values
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 
@@ -30,7 +30,9 @@ urlpatterns = [
         account.end_session,
         name="settings_end_session",
     ),
-    path("settings/system/", system.page, name="settings_system"),
+    path("settings/memory/", values.memory, name="settings_memory"),
+    path("settings/conversation/", values.conversation, name="settings_conversation"),
+    path("settings/system/", values.system, name="settings_system"),
 ]
 
 # /workspace/

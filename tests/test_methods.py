@@ -9,6 +9,8 @@ PAGES = [
     "/chat/{chat}/delete",
     "/settings/models/",
     "/settings/account/",
+    "/settings/memory/",
+    "/settings/conversation/",
     "/settings/system/",
     "/workspace/",
     "/workspace/USER.md",

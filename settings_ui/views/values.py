@@ -1,0 +1,140 @@
+"""Settings → Memory, Conversation and System: the fields of ``config.json``, by group."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from jenny.accounts import access
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace import config
+from jenny.workspace.config import Config, Raw
+from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
+from memory.budgets import gauge
+from settings_ui import values
+from settings_ui.values import Asked
+
+_CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
+_MEMORY = values.fields_of("memory")
+_LIMITS = [row for row in _MEMORY if row.name.startswith("max")]
+_BUDGETS = [row for row in _MEMORY if row.name.endswith("BudgetChars")]
+_RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def memory(request: HttpRequest) -> HttpResponse:
+    """Dream: when it runs, by which model, how large the files may be, what waits for a person."""
+    workspace = access.workspace(request)
+    return _page(request, workspace, "memory", _memory_context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def conversation(request: HttpRequest) -> HttpResponse:
+    """How long conversations are kept in the model's sight, and when they are summarised."""
+    workspace = access.workspace(request)
+    return _page(request, workspace, "conversation", _plain_context("conversation"))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def system(request: HttpRequest) -> HttpResponse:
+    """The workspace's zone and language, developer mode, the version."""
+    person, workspace = access.account(request), access.workspace(request)
+    if request.method == "POST" and "developer_mode" in request.POST:
+        _set_developer_mode(request, person)
+        return redirect("settings_system")
+    return _page(request, workspace, "system", _plain_context("system"))
+
+
+def _page(
+    request: HttpRequest,
+    workspace: Workspace,
+    group: str,
+    context_of: Callable[[Workspace, Config, Asked | None], dict[str, Any]],
+) -> HttpResponse:
+    """Show a group's settings; by POST, change what was sent, all of it or nothing."""
+    before = config.load(workspace.root)
+    if request.method != "POST":
+        return render(request, f"settings/{group}.html", context_of(workspace, before, None))
+    sent = {name: texts[-1] for name, texts in request.POST.lists() if texts}
+    asked = values.asked_of(before, values.fields_of(group), sent)
+    more: dict[str, Any] = {}
+    if not asked.problems:
+        try:
+            written = _write(workspace, before, asked, is_confirmed=sent.get("confirm") == "yes")
+        except ConfirmationNeeded as error:
+            more = {"confirm": list(error.problems.values())}
+        except ConfigRefused as error:
+            asked.problems.update(error.problems)
+            more = {"problem": error.sentence}
+        except WorkspaceError as error:
+            more = {"problem": error.sentence}
+        else:
+            _say(request, workspace, before, asked, written=written)
+            return redirect(request.path)
+    context = context_of(workspace, before, asked) | more
+    return render(
+        request, f"settings/{group}.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY
+    )
+
+
+def _write(workspace: Workspace, before: Config, asked: Asked, *, is_confirmed: bool) -> bool:
+    """Write what was asked for, through the funnel; whether anything was written."""
+
+    def mutate(data: Raw) -> None:
+        values.write_into(data, before, asked.values)
+
+    confirmed = _CONFIRMABLE if is_confirmed else ()
+    return config.change(workspace.root, mutate, confirmed=confirmed)
+
+
+def _say(
+    request: HttpRequest, workspace: Workspace, before: Config, asked: Asked, *, written: bool
+) -> None:
+    """Whether the write happened, and what is different now."""
+    what = values.changed(before, config.load(workspace.root), asked.values)
+    if not written or not what:
+        messages.success(request, "Nothing was written: these were the values already.")
+        return
+    messages.success(request, f"Saved, and in use from the next run on. {'; '.join(what)}.")
+    for one in gauge(workspace.root):
+        if one.file.budget_key in asked.values and one.over:
+            messages.info(
+                request,
+                f"{one.sentence} is {one.over:,} over. Nothing is cut: Dream may only make the "
+                "file smaller until it fits.",
+            )
+
+
+def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+    gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
+    return {
+        "runs": values.rows(found, _RUNS, asked),
+        "budgets": [
+            {"row": row, "gauge": gauges.get(row.field.key)}
+            for row in values.rows(found, _BUDGETS, asked)
+        ],
+        "limits": values.rows(found, _LIMITS, asked),
+    }
+
+
+def _plain_context(
+    group: str,
+) -> Callable[[Workspace, Config, Asked | None], dict[str, Any]]:
+    def context(_workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+        return {"rows": values.rows(found, values.fields_of(group), asked)}
+
+    return context
+
+
+def _set_developer_mode(request: HttpRequest, person: Account) -> None:
+    wants = request.POST.getlist("developer_mode")[-1] == "on"
+    done = Account.objects.filter(pk=person.pk, developer_mode=not wants)
+    state = "on" if wants else "off"
+    if done.update(developer_mode=wants):
+        messages.success(request, f"Developer mode is {state} now.")
+    else:
+        messages.success(request, f"Developer mode was {state} already.")

@@ -1,0 +1,195 @@
+"""Settings → Memory, Conversation, System: what stands in config.json."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from django.db import connections
+from django.test import Client
+
+from jenny.accounts.models import Account
+from jenny.workspace import config
+
+MEMORY = "/settings/memory/"
+
+
+def stored(root: Path) -> dict:
+    """What is in the file."""
+    path = root / "config.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def dream(root: Path) -> dict:
+    """Dream's part of the file."""
+    return stored(root).get("agents", {}).get("defaults", {}).get("dream", {})
+
+
+@pytest.mark.parametrize("page", ["memory", "conversation", "system"])
+def test_every_setting_of_the_group_is_on_its_page(client: Client, root: Path, page: str) -> None:
+    """With its value on disk, its default, and what it does."""
+    text = client.get(f"/settings/{page}/").content.decode()
+    for row in config.BY_KEY.values():
+        if row.group == page:
+            assert f'name="{row.name}"' in text
+            assert row.label in text
+
+
+def test_a_change_is_written_said_and_used(client: Client, root: Path) -> None:
+    """Only what was changed is written; unknown keys stay; saving again writes nothing."""
+    (root / "config.json").write_text('{"configVersion": 1, "mine": {"x": 1}}')
+    answer = client.post(MEMORY, {"intervalH": "4", "memoryBudgetChars": "3000"}, follow=True)
+    page = answer.content.decode()
+    assert "Hours between runs: 2 hours → 4 hours" in page
+    assert dream(root) == {"intervalH": 4}
+    assert stored(root)["mine"] == {"x": 1}
+    assert config.load(root).get("agents.defaults.dream.intervalH") == 4
+    before = (root / "config.json").stat().st_mtime_ns
+    answer = client.post(MEMORY, {"intervalH": "4"}, follow=True)
+    assert "Nothing was written" in answer.content.decode()
+    assert (root / "config.json").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("value", ["1", "11", "3"])
+def test_a_fast_cadence_needs_a_yes(client: Client, root: Path, value: str) -> None:
+    """The server refuses it whatever the page did; the page says why, with the measurements."""
+    answer = client.post(MEMORY, {"reviewEveryRuns": value, "intervalH": "5"})
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "3,524 characters to 1,626" in page
+    assert f'value="{value}"' in page
+    assert dream(root) == {}
+    for wrong in ("no", "", "true", "1"):
+        data = {"reviewEveryRuns": value, "confirm": wrong}
+        assert client.post(MEMORY, data).status_code == 422
+    assert dream(root) == {}
+    done = {"reviewEveryRuns": value, "intervalH": "5", "confirm": "yes"}
+    assert client.post(MEMORY, done).status_code == 302
+    assert dream(root) == {"reviewEveryRuns": int(value), "intervalH": 5}
+    assert client.post(MEMORY, {"intervalH": "6"}).status_code == 302
+    assert client.post(MEMORY, {"reviewEveryRuns": "12"}).status_code == 302
+    assert config.load(root).get("agents.defaults.dream.reviewEveryRuns") == 12
+
+
+def test_a_fast_cadence_in_a_file_loads(client: Client, root: Path) -> None:
+    """A file restored or edited by hand is taken as it is; other settings save beside it."""
+    raw = {"configVersion": 1, "agents": {"defaults": {"dream": {"reviewEveryRuns": 2}}}}
+    (root / "config.json").write_text(json.dumps(raw))
+    assert 'value="2"' in client.get(MEMORY).content.decode()
+    assert client.post(MEMORY, {"reviewEveryRuns": "2", "intervalH": "3"}).status_code == 302
+    assert dream(root) == {"reviewEveryRuns": 2, "intervalH": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("reviewEveryRuns", "0"),
+        ("reviewEveryRuns", "-3"),
+        ("reviewEveryRuns", "twelve"),
+        ("reviewEveryRuns", "12.5"),
+        ("reviewEveryRuns", "9" * 400),
+        ("reviewEveryRuns", ""),
+        ("memoryBudgetChars", "-1"),
+        ("intervalH", "0"),
+        ("intervalH", "1e9"),
+        ("intervalH", "NaN"),
+        ("cron", "every day"),
+        ("cron", "61 * * * *"),
+        ("modelOverride", "no-such-preset"),
+        ("approve", "some"),
+        ("enabled", "perhaps"),
+        ("reviewEveryRuns", "１２\u0000"),
+        ("cron", "<script>alert(1)</script>"),
+    ],
+)
+def test_a_wrong_value_is_refused_in_words(
+    client: Client, root: Path, name: str, value: str
+) -> None:
+    """Beside its field, with what was typed; nothing of the form is written."""
+    answer = client.post(MEMORY, {name: value, "userBudgetChars": "2500", "confirm": "yes"})
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert 'class="error"' in page
+    assert "<script>alert" not in page
+    assert 'value="2500"' in page
+    assert dream(root) == {}
+
+
+def test_sizes_stand_beside_their_budgets(client: Client, root: Path) -> None:
+    """From disk at each look; what cannot be read is said, never shown as 0."""
+    (root / "USER.md").write_text("x" * 2700)
+    page = client.get(MEMORY).content.decode()
+    assert "USER.md: 2,700 of 3,000 characters (90 %)" in page
+    (root / "USER.md").unlink()
+    (root / "USER.md").mkdir()
+    page = client.get(MEMORY).content.decode()
+    assert "USER.md cannot be read now" in page
+
+
+def test_a_budget_below_the_size_is_taken_with_a_note(client: Client, root: Path) -> None:
+    """Nothing is cut by it."""
+    (root / "USER.md").write_text("x" * 2700)
+    page = client.post(MEMORY, {"userBudgetChars": "1000"}, follow=True).content.decode()
+    assert "1,700 over" in page
+    assert dream(root) == {"userBudgetChars": 1000}
+    assert (root / "USER.md").read_text() == "x" * 2700
+
+
+@pytest.mark.parametrize(
+    "text", ["{,}", "", "[1]", '{"agents": {"defaults": {"dream": {"intervalH": ', "\0"]
+)
+def test_a_broken_file_is_survived(client: Client, root: Path, text: str) -> None:
+    """The page shows the values that hold, says what happened, and saving loses nothing."""
+    client.post(MEMORY, {"intervalH": "7"})
+    (root / "config.json").write_text(text)
+    page = client.get(MEMORY)
+    assert page.status_code == 200
+    assert 'value="7"' in page.content.decode()
+    assert "config.json" in page.content.decode()
+    client.post(MEMORY, {"userBudgetChars": "2000"})
+    assert dream(root) == {"intervalH": 7, "userBudgetChars": 2000}
+    if text:
+        assert list(root.glob("config.corrupt-*.json"))
+
+
+def test_a_newer_file_is_not_touched(client: Client, root: Path) -> None:
+    """It is said, and saving is refused."""
+    (root / "config.json").write_text('{"configVersion": 99}')
+    assert client.get(MEMORY).status_code == 200
+    answer = client.post(MEMORY, {"intervalH": "7"})
+    assert answer.status_code == 422
+    assert stored(root) == {"configVersion": 99}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_people_saving_at_once_lose_nothing(ana: Account, root: Path) -> None:
+    """Each changes another setting, many times over."""
+    names = ["intervalH", "userBudgetChars", "memoryBudgetChars", "soulBudgetChars"]
+    wrong: list[str] = []
+
+    def save(name: str) -> None:
+        client = Client(headers={"Sec-Fetch-Site": "same-origin"})
+        client.force_login(ana)
+        for value in range(20, 32):
+            answer = client.post(MEMORY, {name: str(value)})
+            if answer.status_code != 302:
+                wrong.append(f"{name}: {answer.status_code}")
+        connections.close_all()
+
+    threads = [threading.Thread(target=save, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert dream(root) == dict.fromkeys(names, 31)
+
+
+def test_conversation_and_system_save_too(client: Client, root: Path) -> None:
+    """By the same rules."""
+    assert client.post("/settings/conversation/", {"maxMessages": "60"}).status_code == 302
+    assert client.post("/settings/conversation/", {"consolidationRatio": "2"}).status_code == 422
+    assert client.post("/settings/system/", {"timezone": "Mars/Base"}).status_code == 422
+    assert client.post("/settings/system/", {"timezone": "Asia/Tokyo"}).status_code == 302
+    defaults = stored(root)["agents"]["defaults"]
+    assert defaults == {"maxMessages": 60, "timezone": "Asia/Tokyo"}
