@@ -5,6 +5,7 @@ WorkspaceError
 ├── NoSuchLine        no line of a memory file is meant
 ├── NotArchived       no archived text is meant, or several are, or it may not come back
 ├── NotForgotten      nothing was forgotten, or no such thing is
+├── NotRemembered     there is nothing to remember in this, it is too long, or was forgotten
 └── NotPinned         no line is meant that could be pinned, or it has no pin
 
 Every error carries a sentence for a person: what happened, what was kept, what to do.
@@ -32,3 +33,7 @@ class NotForgotten(WorkspaceError):
 
 class NotPinned(WorkspaceError):
     """No line of a memory file is meant that could be pinned, or it has no pin."""
+
+
+class NotRemembered(WorkspaceError):
+    """There is nothing to remember in this, it is too long, or the user asked to forget it."""

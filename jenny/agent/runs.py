@@ -1,4 +1,4 @@
-"""The kinds of run: which blocks each one's prompt has, and which tools (``04`` §2).
+"""The kinds of run: which blocks each one's prompt has, and which tools.
 
 The one place where this is decided. A block that a kind does not name is not read from disk for
 it; a tool that it does not name cannot be called by it.
@@ -71,14 +71,14 @@ RUN_KINDS = _table(
     RunKind(
         "personal",
         blocks=frozenset(BLOCKS) - {"title"},
-        tools=(*FILE_TOOLS, "python_exec"),
+        tools=(*FILE_TOOLS, "recall", "remember", "forget", "python_exec"),
         feeds_history=True,
     ),
     # Leaves no memory, until it is kept; it reads as every chat does.
     RunKind(
         "temporary",
         blocks=frozenset(BLOCKS) - {"title"},
-        tools=(*FILE_TOOLS, "python_exec"),
+        tools=(*FILE_TOOLS, "recall", "python_exec"),
         actor="temporary",
     ),
     RunKind("title", blocks=frozenset({"title"})),

@@ -2,6 +2,7 @@
 
 from django.apps import AppConfig
 
+from memory import provenance
 from memory.dream import telling
 from memory.history import edited
 
@@ -18,8 +19,10 @@ class ChatConfig(AppConfig):
         came of its runs where it was asked."""
         # It needs the models, which are loaded only now.
         from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
+        from jenny.chat.models.spoken import speech  # noqa: PLC0415
         from jenny.chat.tasks import dreaming  # noqa: PLC0415
 
         edited.register(messages_gone)
+        provenance.register_speech(speech)
         telling.register(dreaming.PREFIX, dreaming.tell)
         telling.register_announcer(dreaming.announce)

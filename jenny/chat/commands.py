@@ -22,6 +22,9 @@ COMMANDS = (
     Command("/status", "", "Show the model, the tokens used and what runs."),
     Command("/model", "[preset]", "Show the models, or choose the one for this conversation."),
     Command("/history", "[n]", "Show the last messages in short, 10 when no number is given."),
+    Command("/remember", "text", "Keep something for good: every conversation knows it at once."),
+    Command("/forget", "text", "Take something out of the memory, and keep it out."),
+    Command("/recall", "[id|words]", "Look up what left the memory files, and what was said."),
     Command("/dream", "", "Bring the memory files up to date now.", answers_any=True),
     Command("/dream-log", "[sha]", "Show what Dream changed last, or one version by its id."),
     Command("/dream-restore", "[sha]", "List what Dream changed, or undo one version by its id."),
@@ -59,5 +62,5 @@ def usage(command: Command) -> str:
 
 def help_text() -> str:
     """The commands as Markdown."""
-    rows = [f"| `{usage(command)}` | {command.help} |" for command in COMMANDS]
+    rows = [f"| `{usage(one).replace('|', '\\|')}` | {one.help} |" for one in COMMANDS]
     return "\n".join(["| Command | What it does |", "| --- | --- |", *rows])

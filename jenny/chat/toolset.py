@@ -11,12 +11,14 @@ from jenny.chat.prompt import zone_of
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from memory import skills
+from memory.tools import MEMORY_TOOLS
 
 # The one table of tools: what a name in a run kind's row stands for.
 TOOLS: dict[str, Tool] = {
     **FILE_TOOLS,
     **SEARCH_TOOLS,
     APPLY_PATCH.name: APPLY_PATCH,
+    **MEMORY_TOOLS,
     sandbox.PYTHON_EXEC.name: sandbox.PYTHON_EXEC,
 }
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from jenny.chat.views import conversations, entries, events, pages, sending, versions
+from jenny.chat.views import conversations, entries, events, pages, remembering, sending, versions
 
 app_name = "chat"
 
@@ -24,6 +24,8 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/draft", sending.draft, name="draft"),
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
+    path("chat/<uuid:conversation_id>/remember", remembering.remember, name="remember"),
+    path("chat/<uuid:conversation_id>/back/<str:ids>", remembering.back, name="back"),
     path("chat/<uuid:conversation_id>/keep", conversations.keep, name="keep"),
     path("chat/<uuid:conversation_id>/delete", conversations.delete, name="delete"),
     path("memory/history/<int:cursor>/", entries.entry, name="entry"),

@@ -5,6 +5,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from jenny.workspace.errors import WorkspaceError
+from memory import remembering
+
 
 class Message(models.Model):
     """One thing in a thread: what the user wrote, a command's reply, a divider, or the
@@ -45,6 +48,8 @@ class Message(models.Model):
     # The step at which the turn took it (0: at its start).
     step = models.PositiveIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
+    # The note in the history by which a person had it remembered; null: there is none.
+    remembered = models.BigIntegerField(null=True)
     # Given by the page so that a form sent twice is one message.
     client_key = models.CharField(max_length=64, blank=True)
 
@@ -61,6 +66,15 @@ class Message(models.Model):
     def __str__(self) -> str:
         """Kind and number."""
         return f"{self.kind} {self.pk}"
+
+    @property
+    def can_be_unremembered(self) -> bool:
+        """Whether Dream has not read the note of it yet."""
+        try:
+            root = self.conversation.workspace.root
+            return self.remembered is not None and remembering.waits(root, self.remembered)
+        except WorkspaceError:
+            return False
 
 
 class Block(models.Model):

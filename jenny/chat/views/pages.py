@@ -81,7 +81,7 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
     if before.isdecimal():
         rows = rows.filter(pk__lt=int(before[:18]))
     newest = list(
-        rows.select_related("turn")
+        rows.select_related("turn", "conversation__workspace")
         .prefetch_related("blocks", "summaries__conversation__workspace")
         .order_by("-pk")[: WINDOW + 1]
     )

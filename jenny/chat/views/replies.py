@@ -11,6 +11,7 @@ from jenny.chat import commands
 from jenny.chat.meter import meter_of
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
+from jenny.chat.views import memory_replies
 from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
 from jenny.workspace.files import Actor
@@ -166,6 +167,9 @@ _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/status": _status,
     "/model": _model,
     "/history": _history,
+    "/remember": memory_replies.remember,
+    "/forget": memory_replies.forget,
+    "/recall": memory_replies.look_up,
     "/dream-log": _dream_log,
     "/dream-restore": _dream_restore,
     "/dream-prompt": _dream_prompt,
