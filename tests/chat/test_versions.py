@@ -259,3 +259,17 @@ def test_entries_of_messages_that_stand_are_not_passed_over(place, words):
     page = text_of(place.owner.get(f"/memory/history/{entry.cursor}/").text)
     assert "Has not read it yet." in page
     assert "2 messages summarised" in text_of(place.owner.thread(chat))
+
+
+def test_the_stream_is_neither_packed_nor_held_back(place, words):
+    """CHA10: whoever asks for a packed answer gets the stream as it is, and what stands between
+    is told not to hold it back."""
+    chat = place.talk(words, 1)
+    with place.owner.http.stream(
+        "GET", f"/chat/{chat}/events", headers={"Accept-Encoding": "gzip, br"}
+    ) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert "content-encoding" not in answer.headers
+        assert answer.headers["x-accel-buffering"] == "no"
+        assert "no-transform" in answer.headers["cache-control"]
+        assert next(answer.iter_lines()).startswith("retry:")

@@ -10,6 +10,7 @@ from typing import Any
 from jenny.agent.errors import Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.tokens import estimate
+from jenny.agent.tools import Toolbox
 from jenny.chat import slices
 from jenny.chat.meter import meter
 from jenny.chat.models import Conversation, Message, Turn
@@ -18,6 +19,7 @@ from jenny.chat.tasks.claims import seized
 from jenny.chat.tasks.consolidation import rows_of
 from jenny.chat.tasks.crowding import crowding, tell_crowding
 from jenny.chat.tasks.pointers import settle
+from jenny.chat.tasks.prompts import prompt_of
 from jenny.chat.tasks.summarising import carry_out
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
@@ -26,6 +28,15 @@ logger = logging.getLogger(__name__)
 
 # How long others may hold the history while somebody waits for an answer.
 _LOCK_SECONDS = 2.0
+
+
+def fitting(turn: Turn, taken: Sequence[Message], toolbox: Toolbox, config: Config) -> SystemPrompt:
+    """The turn's system prompt, after what would overrun the window with it has left."""
+    chat, schemas = turn.conversation, toolbox.schemas()
+    system = prompt_of(chat, toolbox.names, schemas)
+    if make_room(turn, taken, system, schemas, config):
+        system = prompt_of(chat, toolbox.names, schemas)
+    return system
 
 
 def make_room(

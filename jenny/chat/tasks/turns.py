@@ -25,8 +25,7 @@ from jenny.chat.models import Message, Turn
 from jenny.chat.prompt import turn_context
 from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.consolidation import after_turn
-from jenny.chat.tasks.overrun import make_room
-from jenny.chat.tasks.prompts import prompt_of
+from jenny.chat.tasks.overrun import fitting
 from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
@@ -134,10 +133,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     )
     zone = config.get("agents.defaults.timezone") or row.owner.time_zone
     _stamp(taken, zone)
-    schemas = toolbox.schemas()
-    system = prompt_of(conversation, toolbox.names, schemas)
-    if make_room(turn, taken, system, schemas, config):
-        system = prompt_of(conversation, toolbox.names, schemas)
+    system = fitting(turn, taken, toolbox, config)
     past = (
         Message.objects.filter(
             conversation=conversation, pk__gte=conversation.context_from, is_current=True
