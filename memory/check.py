@@ -7,7 +7,7 @@ from jenny.workspace import config
 from jenny.workspace.check import Finding
 from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
-from memory import files, skills
+from memory import files, skills, suspect
 from memory.dream import guide
 
 SETTINGS = "Settings → Memory"
@@ -51,6 +51,9 @@ def _text(root: Path, path: str, bound: int) -> Iterator[Finding]:
     except WorkspaceError as error:
         yield Finding(path, error.sentence, "Put a readable text file in its place.")
         return
+    if found := suspect.invisible(text):
+        sentence = f"It holds invisible characters ({found}), which Jenny reads all the same."
+        yield Finding(path, sentence, "Look at the file in an editor that shows them.", "note")
     if bound and len(text) > bound:
         sentence = f"It has {len(text):,} characters, {len(text) - bound:,} over its {bound:,}."
         cure = f"Shorten it, or raise its budget in {SETTINGS}."

@@ -83,7 +83,7 @@ class _Cycle(Ground):
         self.rest = strays.look(self.root)
         # Measured only now: others may have written until their edits were put into a version.
         near = tuple(row.file.path for row in budgets.gauge(self.root) if row.held_mark)
-        digester = Digester(job.model, job.watch)
+        digester = Digester(self.root, job.model, job.watch)
         try:
             done.batch, cursor = offering.choose(self.root, job.book.lists(), digester)
         except AgentError as error:

@@ -1,13 +1,14 @@
 """Raw entries are summarised when Dream reaches them: their facts stand in for them in the batch.
 
 A summariser that gives no answer is asked again, four times in all; then the entry is shown as it
-is. A provider that cannot be reached is no failure of the entry's: the run ends, and the entry
+is. Of a long text that became several entries, the first one stands for all. A provider that cannot be reached is no failure of the entry's: the run ends, and the entry
 waits. The history's file is not written to.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from jenny.agent.errors import AgentError
 from jenny.agent.prompt import SystemPrompt
@@ -15,23 +16,28 @@ from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage
 from jenny.agent.watch import Watch
 from memory.dream.turn import OF_THE_REQUEST
-from memory.history import consolidator, marks
+from memory.forgotten import without_forgotten
+from memory.history import consolidator, digest
 from memory.history.consolidator import Reply
 from memory.history.entries import Entry
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 4
 NOTHING = "(nothing worth keeping was found in it)"
+_GOES_ON = "(the rest of the text of entry {}, with which its facts stand)"
 
 
 class Digester:
     """Summarises raw entries for one run, and adds up what that used."""
 
-    def __init__(self, provider: Callable[[], Provider], watch: Watch, recorded: str = "") -> None:
+    def __init__(
+        self, root: Path, provider: Callable[[], Provider], watch: Watch, recorded: str = ""
+    ) -> None:
+        self._root = root
         self._provider = provider
         self._watch = watch
         self._recorded = recorded
+        self._done: dict[str, str | None] = {}
         self.usage = Usage()
 
     def __call__(self, entry: Entry) -> str | None:
@@ -41,16 +47,26 @@ class Digester:
             AgentError: the provider cannot be asked.
             Cancelled: the process is to end.
         """
-        for _ in range(ATTEMPTS):
-            try:
-                found = consolidator.digest(entry.content, self._ask, recorded=self._recorded)
-            except AgentError as error:
-                if error.kind not in OF_THE_REQUEST:
-                    raise
-                found = marks.NoAnswer(error.kind)
-            if isinstance(found, marks.Answer):
-                return found.text or NOTHING
-            logger.info("dream.not_digested", extra={"entry": entry.cursor, "why": found.reason})
+        parts = digest.of_group(self._root, entry)
+        if len(parts) == 1:
+            return self._facts((entry,))
+        if entry.group not in self._done:
+            self._done[entry.group] = self._facts(without_forgotten(self._root, parts))
+        if self._done[entry.group] is None or entry.cursor == parts[0].cursor:
+            return self._done[entry.group]
+        return _GOES_ON.format(parts[0].cursor)
+
+    def _facts(self, entries: Sequence[Entry]) -> str | None:
+        found = digest.digest(
+            entries,
+            self._ask,
+            recorded=self._recorded,
+            is_answer=lambda error: error.kind in OF_THE_REQUEST,
+        )
+        if isinstance(found, digest.Digested):
+            return found.text or NOTHING
+        cursors = [entry.cursor for entry in entries]
+        logger.info("dream.not_digested", extra={"entries": cursors, "why": found.reason})
         return None
 
     def _ask(self, system: SystemPrompt, text: str) -> Reply:

@@ -264,7 +264,7 @@ def _entries(verdicts: Sequence[EntryVerdict]) -> str:
     """How many entries were accounted for how."""
     if not verdicts:
         return ""
-    counts = Counter(row.kind for row in verdicts)
+    counts: Counter[str] = Counter(row.kind for row in verdicts)
     told = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
     return f"{len(verdicts)} {'entry' if len(verdicts) == 1 else 'entries'}: {told}."
 

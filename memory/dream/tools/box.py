@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from jenny.agent.tools import Tool, Toolbox, ToolContext, ToolOutcome
+from memory import facts, files, near, skills
 from memory.dream.tools import gauges
 from memory.dream.tools.drafts import Landed
 from memory.dream.tools.hand import Hand
 
 # What a model sent is repeated in a refusal, up to so many characters.
 _SENTENCE_CHARS = 4_000
+# Of a change, so many lines are told, each so far.
+_LINES = 20
+_SHOWN_CHARS = 300
 
 
 @dataclass(slots=True)
@@ -60,9 +64,34 @@ def told(landed: Sequence[Landed], hand: Hand) -> str:
     """What a write did, for the model: the lines that came and went, and how full the file is."""
     parts = []
     for row in landed:
-        lines = [f"- {line[:300]}" for line in row.attempt.removed[:20]]
-        lines += [f"+ {line[:300]}" for line in row.attempt.added[:20]]
+        lines = [f"- {line[:_SHOWN_CHARS]}" for line in row.attempt.removed[:_LINES]]
+        lines += [f"+ {line[:_SHOWN_CHARS]}" for line in row.attempt.added[:_LINES]]
         verb = "Made" if row.old is None else "Changed"
         gauge = gauges.sentence(hand.workspace.root, row.path)
         parts.append("\n".join([f"{verb} {row.path}:", *lines, *([gauge] if gauge else [])]))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_left_elsewhere(landed, hand)])
+
+
+def _left_elsewhere(landed: Sequence[Landed], hand: Hand) -> list[str]:
+    """Where what was just taken out or reworded still stands, word for word or nearly so."""
+    came = near.Index(line for row in landed for line in row.attempt.added)
+    gone = [line for row in landed for line in row.attempt.removed if came.find(line) is None]
+    if not gone:
+        return []
+    sources = {cursor for row in landed for cursor in row.attempt.sources}
+    own: list[str] = []
+    if any("correction" in row.tags for row in hand.batch.entries if row.cursor in sources):
+        own = [skill.path for skill in skills.every(hand.workspace.root) if skill.by_dream]
+    stated = [
+        (path, fact)
+        for path in (*files.BY_PATH, *own)
+        for fact in facts.facts(hand.text(path) or "")
+        if fact.has_content
+    ]
+    index = near.Index(fact.text for _, fact in stated)
+    found = dict.fromkeys(at for line in gone[:_LINES] if (at := index.find(line)) is not None)
+    return [
+        f"The old wording still stands in {stated[at][0]}, line {stated[at][1].first}: "
+        f"“{stated[at][1].text[:_SHOWN_CHARS]}”. If it is no longer true, change it there, too."
+        for at in found
+    ]

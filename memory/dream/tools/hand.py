@@ -191,7 +191,11 @@ class Hand:
             return
         actor = Actor(self.kind, run=self.run, sources=sources, reason=reason[:500])
         workspace = self.workspace.as_actor(actor)
-        workspace.write_many({draft.path: draft.text.encode() for draft in drafts})
+        if len(drafts) == 1:
+            # One file needs no journal; the lock that is held makes it the file that was read.
+            workspace.write(drafts[0].path, drafts[0].text.encode())
+        else:
+            workspace.write_many({draft.path: draft.text.encode() for draft in drafts})
 
     def _record(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
         grew = len(draft.text) - len(draft.old or "")

@@ -196,6 +196,18 @@ def test_a_patch_lands_whole_or_not_at_all(root: Path, do: Do, hand: Hand) -> No
     assert {row.text for row in archive.listing(root)} >= {"Likes tea."}
 
 
+def test_an_old_wording_that_stands_elsewhere_is_pointed_out(root: Path, do: Do) -> None:
+    """A rule that changed is changed in every file, so that only the newest is left."""
+    with (root / "SOUL.md").open("a") as soul:
+        soul.write("- The server is in Brno.\n")
+    edit = {"path": "memory/MEMORY.md", "old_text": "in Brno", "new_text": "in Graz"}
+    outcome = do("edit_file", **edit, sources=[2])
+    assert outcome.ok
+    assert "still stands in SOUL.md, line" in outcome.content
+    edit = {"path": "SOUL.md", "old_text": "- The server is in Brno.\n", "new_text": ""}
+    assert "still stands" not in do("edit_file", **edit, sources=[2]).content
+
+
 def test_lines_are_added_under_their_heading(root: Path, do: Do) -> None:
     """Without the history's marks; a heading that is not there is made; a missing file too."""
     assert do("apply_patch", **adding("[durable] Likes figs\n- [permanent] Hates mint")).ok
