@@ -32,7 +32,6 @@ RULES = (
     Rule(lambda asked: bool(asked.done), tooling.report),
     Rule(has("what did i (?:say|tell you)", "do you (?:know|remember)"), talk.recall),
     Rule(has("what have i (?:said|told you)"), talk.recall),
-    Rule(re.compile(r"^(?:please )?remember\b"), talk.remember),
     Rule(tooling.is_wish, tooling.call),
     Rule(has("all formatting", "markdown", "formatting"), talk.markup),
     Rule(has("tables?"), talk.table),

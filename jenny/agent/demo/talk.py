@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from jenny.agent.demo.asked import Asked, Piece, Say, Think
+from jenny.agent.demo.asked import Asked, Call, Piece, Say, Think
 
 _LABEL = (
     "I am Jenny's demo model: a set of rules, with no language model behind them. "
@@ -17,6 +17,7 @@ What I can do by rule:
 - **notes**: “write a note: water the plants on Friday”
 - **sums**: “what is 12 * 37?”, or a block of Python
 - **looks**: “show me a table”, “… some code”, “… a formula”, “… all formatting”, “… a long answer”
+- **memory**: “remember that I drink tea”, “what do you know about tea?”, “forget that I drink tea”
 - **recall**: “what did I say about tea?”
 """
 _JENNY = """\
@@ -172,21 +173,17 @@ def recall(asked: Asked) -> Iterator[Piece]:
     wanted = {word for word in re.findall(r"\w{3,}", what.lower()) if word not in _COMMON}
     said = [line for text in asked.earlier for line in _lines(text, wanted)]
     kept = list(_lines(asked.system, wanted))
-    if not said and not kept:
+    looks_further = "recall" in asked.tools and bool(wanted) and "do you know" in asked.words
+    if not said and not kept and not looks_further:
         yield Say(
             "I find nothing about that, neither in this conversation nor in what I was given."
         )
     for heading, lines in (("You said", said), ("Your files say", kept)):
         if lines:
             yield Say(f"{heading}:\n\n" + "\n".join(f"> {line}" for line in lines) + "\n\n")
-
-
-def remember(_: Asked) -> Iterator[Piece]:
-    """What becomes of something to remember."""
-    yield Say(
-        "It stays in this conversation: ask “what did I say about …?” to see. "
-        "To have it in every conversation, write it into `USER.md`."
-    )
+    if looks_further:
+        yield Say("I'll look at what is on record, too.")
+        yield Call("recall", {"query": " ".join(sorted(wanted))})
 
 
 def anything(asked: Asked) -> Iterator[Piece]:

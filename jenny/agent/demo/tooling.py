@@ -8,6 +8,12 @@ from typing import Any
 from jenny.agent.demo.asked import Asked, Call, Done, Piece, Say
 
 _SHOWN_LINES = 40
+# Tools whose results are words for a person, and what is said before them.
+_QUOTED = {
+    "remember": "This came of it:",
+    "forget": "This came of it:",
+    "recall": "This is on record:",
+}
 _NUMBERED = re.compile(r"^\s*\d+\t", re.MULTILINE)
 # Both apostrophes, as keyboards and phones write them.
 _WHAT_IS = r"what(?: is|['\u2019]s)"
@@ -56,6 +62,23 @@ def _folder(found: re.Match[str]) -> dict[str, Any]:
 
 # In the order in which they are tried.
 WISHES = (
+    Wish(
+        "remember",
+        "I'll note it.",
+        re.compile(
+            r"^\s*(?:please )?remember(?: that)?[\s:,]+(?P<text>.+)", re.IGNORECASE | re.DOTALL
+        ),
+        lambda found: {"text": found["text"].strip()},
+    ),
+    Wish(
+        "forget",
+        "I'll take it out.",
+        re.compile(
+            r"^\s*(?:please )?forget(?: that| about)?[\s:,]+(?P<text>.+?)[.!\s]*$",
+            re.IGNORECASE | re.DOTALL,
+        ),
+        lambda found: {"text": found["text"]},
+    ),
     Wish(
         "python_exec",
         "I'll run that in the sandbox.",
@@ -163,7 +186,9 @@ def _report(done: Done) -> str:
             return f"The result is **{done.result.strip()}**."
         case "write_file":
             return f"It is in `{path}` now."
-    return f"`{done.call.name}` found:\n\n{_fence(done.result)}"
+    quoted = _QUOTED.get(done.call.name)
+    body = _quote(done.result) if quoted else _fence(done.result)
+    return f"{quoted or f'`{done.call.name}` found:'}\n\n{body}"
 
 
 def _fence(text: str) -> str:
