@@ -44,6 +44,7 @@ SCHEDULE: dict[str, tuple[str, int, str]] = {
     "memory.reap": ("memory.reap", 10, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
     "memory.origins": ("memory.origins", 120, "maintenance"),
+    "memory.due": ("memory.due", 60, "maintenance"),
     "files.tidy": ("files.tidy", 6 * 3600, "maintenance"),
 }
 

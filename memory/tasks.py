@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from jenny.workspace.errors import WorkspaceError
 from memory.management import origins, snapshots
-from memory.management.dreaming import handing, reaping, running
+from memory.management.dreaming import clock, handing, reaping, running
 from memory.management.dreaming.heart import WATCHES
 from memory.models import SnapshotState
 
@@ -49,6 +49,8 @@ def _scan() -> None:
         if not row.claim(now):
             continue
         try:
+            # Settings that were edited by hand, or restored, move the deadline as well.
+            clock.keep(row.workspace, timezone.now())
             snapshots.look(row, timezone.now())
         except WorkspaceError as error:
             log.warning(
@@ -69,6 +71,12 @@ def keep_origins() -> None:
 def dream(run_id: int) -> None:
     """Carry out a queued run of Dream. One that somebody has, or that is over, is left alone."""
     running.execute(run_id)
+
+
+@shared_task(name="memory.due")
+def begin_due() -> None:
+    """Begin the runs of Dream whose time has come: one indexed query when there are none."""
+    clock.tick(start, timezone.now())
 
 
 @shared_task(name="memory.reap")

@@ -1,7 +1,16 @@
 """What the pipeline knows about each workspace, in the database."""
 
 from memory.models.dream import DreamEntry, DreamRun, DreamState
+from memory.models.dream_schedule import DreamSchedule
 from memory.models.origin import LineOrigin, TurnChange
 from memory.models.snapshot_state import SnapshotState
 
-__all__ = ["DreamEntry", "DreamRun", "DreamState", "LineOrigin", "SnapshotState", "TurnChange"]
+__all__ = [
+    "DreamEntry",
+    "DreamRun",
+    "DreamSchedule",
+    "DreamState",
+    "LineOrigin",
+    "SnapshotState",
+    "TurnChange",
+]

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from jenny.accounts import access
@@ -15,11 +17,16 @@ from jenny.workspace import config
 from jenny.workspace.config import Config, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
 from memory.budgets import gauge
+from memory.dream import schedule
+from memory.management.dreaming.clock import keep
 from settings_ui import values
 from settings_ui.values import Asked
 
+NEXT_TIMES = 3
+# Nothing waits for approval yet, so the choice is not offered.
+_WITHOUT = {"approve"}
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
-_MEMORY = values.fields_of("memory")
+_MEMORY = [row for row in values.fields_of("memory") if row.name not in _WITHOUT]
 _LIMITS = [row for row in _MEMORY if row.name.startswith("max")]
 _BUDGETS = [row for row in _MEMORY if row.name.endswith("BudgetChars")]
 _RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]
@@ -73,6 +80,7 @@ def _page(
         except WorkspaceError as error:
             more = {"problem": error.sentence}
         else:
+            keep(workspace, timezone.now())
             _say(request, workspace, before, asked, written=written)
             return redirect(request.path)
     context = context_of(workspace, before, asked) | more
@@ -111,7 +119,13 @@ def _say(
 
 def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
+    row = keep(workspace, now := timezone.now())
+    timing = schedule.timing(found, workspace.owner.time_zone)
+    zone = ZoneInfo(timing.zone)
+    times = schedule.upcoming(timing, row.next_dream_at, now, NEXT_TIMES)
     return {
+        "times": [moment.astimezone(zone) for moment in times],
+        "zone": timing.zone,
         "runs": values.rows(found, _RUNS, asked),
         "budgets": [
             {"row": row, "gauge": gauges.get(row.field.key)}

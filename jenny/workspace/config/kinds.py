@@ -8,6 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from jenny.workspace.config.cron import is_cron
 from jenny.workspace.names import shown
 
 type Value = bool | int | float | str | None
@@ -185,45 +186,6 @@ _TAKES: dict[Kind, Callable[[Field], str]] = {
     "cron": lambda _field: "five fields: minute, hour, day, month, weekday (such as 0 */4 * * *)",
     "address": lambda _field: "an address that begins with http:// or https://, without a password",
 }
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_CRON: tuple[tuple[int, int, dict[str, int]], ...] = (
-    (0, 59, {}),
-    (0, 23, {}),
-    (1, 31, {}),
-    (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
-    (0, 7, {name: number for number, name in enumerate(_DAYS)}),
-)
-
-
-def is_cron(text: str) -> bool:
-    """Whether *text* is a cron expression of five fields."""
-    fields = text.lower().split()
-    return len(fields) == len(_CRON) and all(
-        _is_cron_item(item, low, high, words)
-        for field, (low, high, words) in zip(fields, _CRON, strict=True)
-        for item in field.split(",")
-    )
-
-
-def _is_cron_item(item: str, low: int, high: int, words: dict[str, int]) -> bool:
-    """Whether one item of a cron field (``*``, ``4``, ``1-5``, ``*/2``) is right."""
-    span, slash, step = item.partition("/")
-    if slash and not 1 <= _number_of(step, {}) <= high:
-        return False
-    if span == "*":
-        return True
-    first, _, last = span.partition("-") if "-" in span else (span, "", span)
-    ends = [_number_of(end, words) for end in (first, last)]
-    return low <= ends[0] <= ends[1] <= high
-
-
-def _number_of(text: str, words: dict[str, int]) -> int:
-    """The number in a cron field, which may be a month's or day's name; -1 when it is none."""
-    short = text.isascii() and text.isdigit() and len(text) <= len("59")
-    return int(text) if short else words.get(text, -1)
-
 
 _SECRET_VALUE = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16}"

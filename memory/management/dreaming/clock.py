@@ -1,0 +1,70 @@
+"""The clock starts runs: the deadline lies in the database, is caught up once, and moves with the
+settings, which start nothing by themselves."""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from jenny.accounts.models import Workspace
+from jenny.workspace.config import load
+from jenny.workspace.errors import WorkspaceError
+from memory.dream import schedule
+from memory.dream.schedule import Timing
+from memory.management.dreaming.asking import ask
+from memory.models import DreamSchedule
+
+log = logging.getLogger(__name__)
+
+# So many runs are handed out at one look; the next look, a minute later, goes on.
+MOST = 2000
+# A workspace that cannot be read now is looked at again after this.
+AGAIN_AFTER = timedelta(minutes=10)
+
+
+def keep(workspace: Workspace, now: datetime) -> DreamSchedule:
+    """The workspace's row, its deadline in step with the settings as they are on disk now.
+
+    :raises WorkspaceError: the settings cannot be read.
+    """
+    timing = schedule.timing(load(workspace.root), workspace.owner.time_zone)
+    row, is_new = DreamSchedule.objects.get_or_create(
+        workspace=workspace,
+        defaults={
+            "next_dream_at": schedule.following(timing, now),
+            "timing": timing.as_json(),
+        },
+    )
+    if is_new or row.timing == timing.as_json():
+        return row
+    was = Timing(**row.timing)
+    due = schedule.moved(was, timing, row.next_dream_at, now)
+    # Whoever dispatches at this moment has set a deadline of its own; the next look sees to it.
+    mine = DreamSchedule.objects.filter(pk=row.pk, next_dream_at=row.next_dream_at)
+    if mine.update(next_dream_at=due, timing=timing.as_json()):
+        row.next_dream_at, row.timing = due, timing.as_json()
+    return row
+
+
+def tick(start: Callable[[int], None], now: datetime) -> int:
+    """Begin the runs that are due, each once, and hand them over by *start*; how many."""
+    begun = 0
+    for row in DreamSchedule.due(now, most=MOST):
+        try:
+            timing = schedule.timing(load(row.workspace.root), row.workspace.owner.time_zone)
+        except WorkspaceError as error:
+            row.claim(now + AGAIN_AFTER)
+            log.warning(
+                "dream.not_due",
+                extra={"workspace": str(row.pk), "cause": type(error).__name__},
+            )
+            continue
+        if not row.claim(schedule.following(timing, now)):
+            continue
+        DreamSchedule.objects.filter(pk=row.pk).update(timing=timing.as_json())
+        if not timing.is_on:
+            continue
+        asked = ask(row.workspace, "scheduled")
+        if asked.run is not None:
+            start(asked.run.pk)
+            begun += 1
+    return begun
