@@ -1,8 +1,9 @@
 """Raw entries are summarised when Dream reaches them: their facts stand in for them in the batch.
 
 A summariser that gives no answer is asked again, four times in all; then the entry is shown as it
-is. Of a long text that became several entries, the first one stands for all. A provider that cannot be reached is no failure of the entry's: the run ends, and the entry
-waits. The history's file is not written to.
+is. Of a long text that became several entries, the first one stands for all. A provider that
+cannot be reached is no failure of the entry's: the run ends, and the entry waits. The history's
+file is not written to.
 """
 
 import logging
@@ -10,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from jenny.agent.errors import AgentError
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage
