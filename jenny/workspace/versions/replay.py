@@ -1,7 +1,7 @@
 """Telling apart what each actor did since the newest version."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions.tracked import CURSOR
@@ -10,6 +10,8 @@ from jenny.workspace.versions.writes import Write
 OUTSIDE = Actor("outside")
 # Kinds of actors whose runs have versions of their own; others' are put together by kind.
 OF_A_RUN = frozenset({"dream", "restore"})
+# A review is a part of its run of Dream.
+_SAME = {"review": "dream"}
 
 
 @dataclass(slots=True)
@@ -113,6 +115,7 @@ def _set(now: dict[str, str], path: str, sha: str | None) -> None:
 
 def _step(shares: list[Share], actor: Actor, path: str, data: bytes | None) -> None:
     """Put one change to the share of its actor: the newest one, or a new one."""
+    actor = replace(actor, kind=_SAME.get(actor.kind, actor.kind))
     if not shares or not _is_one(shares[-1].actor, actor):
         shares.append(Share(actor))
     share = shares[-1]

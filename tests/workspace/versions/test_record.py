@@ -87,6 +87,17 @@ def test_who_wrote_outlives_a_restart(root):
     assert (version.actor, version.runs) == ("chat", ("turn:7",))
 
 
+def test_a_review_is_part_of_its_run(root, by):
+    """What a run's review wrote and what the run itself wrote make one version, Dream's."""
+    commit_pending(root)
+    note = RunNote("dream:9", "dream: manual run")
+    begin_run(root, note)
+    by("review", "dream:9").write("USER.md", b"# User\n- shorter\n")
+    by("dream", "dream:9").write("SOUL.md", b"# Soul\n- more\n")
+    (version,) = commit_run(root, note).versions
+    assert (version.kind, version.subject) == ("dream", "dream: manual run")
+
+
 def test_a_torn_or_foreign_line_of_the_log_stops_nobody(root, by):
     """A log cut short by a power cut, or scribbled into, costs its own line only."""
     commit_pending(root)
