@@ -73,6 +73,35 @@ class Bots:
         found = store.read_unprocessed_history(since)
         return {"ms": (time.perf_counter() - start) * 1000, "count": len(found)}
 
+    async def dream(self, name: str, text: str) -> dict[str, float]:
+        """Milliseconds of a whole run of its Dream over one new entry, as its own command does
+        it: prompt, turn, cursor, version, history."""
+        from nanobot.agent.memory import MemoryStore  # noqa: PLC0415 - as above
+
+        agent = self.open_ones[name]._loop  # noqa: SLF001 - its command has it, too
+        store = agent.context.memory
+        if not store.git.is_initialized():
+            store.git.init()
+        store.append_history(text)
+        start = time.perf_counter()
+        prompt, cursor = store.build_dream_prompt()
+        answer = await agent.process_direct(
+            prompt,
+            session_key=MemoryStore.dream_session_key(),
+            ephemeral=True,
+            tools=store.build_dream_tools(),
+            runtime=agent.dream_runtime(),
+        )
+        diff = store.dream_content_diff()
+        if not MemoryStore.dream_run_completed(answer) or diff.count("\n+- Thing") != 3:
+            message = f"the peer's run did not do its work: {diff[:500]}"
+            raise RuntimeError(message)
+        store.set_last_dream_cursor(cursor)
+        store.git.auto_commit(MemoryStore.build_dream_commit_message("dream: manual run", diff))
+        store.compact_history()
+        MemoryStore.prune_dream_sessions(agent.sessions)
+        return {"ms": (time.perf_counter() - start) * 1000}
+
     def _store(self, workspace: str) -> Any:
         from nanobot.agent.memory import MemoryStore  # noqa: PLC0415 - as above
 
