@@ -92,7 +92,7 @@ def consolidate(
     kept_raw: set[int] = set()
     contents: list[tuple[Kind, str]] = []
     for part, text in transcript.chunks(messages, zone, chars=chunk_chars):
-        answer = made.answer(text)
+        answer = made.answer(f"{transcript.calendar(part, zone)}\n{text}".strip())
         if answer is None:
             # Pieces of one long message come one by one; its raw form holds it once.
             failed += [message for message in part if message.id not in kept_raw]

@@ -13,8 +13,11 @@ from typing import Literal
 from jenny.agent.messages import clean
 from jenny.workspace.redact import redact
 
+# Not by strftime, which speaks the server's language.
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # Of a tool's result, what a summariser sees; the raw form has all of it.
 RESULT_CHARS = 2_000
+_HEAD = re.compile(r"^\[[^\]\n]{0,40}\] (?:USER|ASSISTANT):", re.MULTILINE)
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[\w;=-]*;base64,([A-Za-z0-9+/]{200,}={0,2})")
 
 
@@ -43,10 +46,21 @@ def formatted(message: Spoken, zone: tzinfo = UTC, *, whole: bool = False) -> st
     """The message as text. *whole*: with every character of the tools' results. Secrets are still
     in it, but in what was cut: they go before a cut, which could leave half of one."""
     stamp = message.when.astimezone(zone).strftime("%Y-%m-%d %H:%M") if message.when else "no time"
-    lines = [f"[{stamp}] {message.speaker.upper()}: {_without_data(clean(message.text))}"]
+    text = _set_in(_without_data(clean(message.text)), whole=whole)
+    lines = [f"[{stamp}] {message.speaker.upper()}: {text}"]
     lines += [f"  (attachment: {' '.join(name.split())})" for name in message.attachments]
     lines += [_tool(tool, whole=whole) for tool in message.tools]
     return "\n".join(lines)
+
+
+def calendar(messages: Sequence[Spoken], zone: tzinfo = UTC) -> str:
+    """What day it was when the first of the messages with a time was written, and which zone the
+    times are in: nobody can tell what "on Friday" means without it."""
+    first = next((message.when for message in messages if message.when), None)
+    if first is None:
+        return ""
+    local = first.astimezone(zone)
+    return f"({local:%Y-%m-%d} is a {_DAYS[local.weekday()]}. Times are in {local.tzinfo}.)"
 
 
 def raw(messages: Sequence[Spoken], zone: tzinfo = UTC) -> str:
@@ -79,6 +93,14 @@ def chunks(
         size += len(text) + 1
     if group:
         yield tuple(group), "\n".join(texts)
+
+
+def _set_in(text: str, *, whole: bool) -> str:
+    """The text, of which no line looks like the beginning of a message: what somebody pasted was
+    said by nobody else. For a model all lines but the first are set in."""
+    if not whole:
+        return "\n  ".join(text.splitlines())
+    return _HEAD.sub(r"  \g<0>", text)
 
 
 def _tool(tool: ToolUsed, *, whole: bool) -> str:

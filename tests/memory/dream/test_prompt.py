@@ -103,6 +103,10 @@ def test_pins_skills_forgotten_and_archive_are_told(root: Path) -> None:
     assert text.count("Plays the violin on Sundays") == 1, "among the forgotten, nowhere else"
     assert "# Forgotten" in text
     assert "# The archive" in text
+    other = batch_of(entry(3, "- [durable] The user bought a piano.\n- [durable] It was sold."))
+    text = prompt.system(root, batch=other).text
+    assert "(memory/MEMORY.md, 20" in text.split("# The archive")[1]
+    assert "The piano was sold in May." in text.split("# The archive")[1]
 
 
 def test_a_file_that_cannot_be_shown_is_said_to_be_so(root: Path) -> None:
