@@ -22,6 +22,7 @@ from memory.dream.guide import Guide
 from memory.dream.tools import TOOLS, places
 from memory.dream.values import Batch
 from memory.files import MemoryFile
+from memory.history import marks
 
 _RULES = Path(__file__).parents[1] / "prompts" / "dream_rules.md"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -30,6 +31,9 @@ _ARCHIVED = 20
 _PINS = 40
 _SKILLS = 200
 _LINE_CHARS = 160
+# Lines of the batch, and of each the longest words, by which archived texts are looked up.
+_LINES = 30
+_WORDS = 4
 # Of the batch, so much is looked at to find what is relevant.
 _LOOKED_AT = 40_000
 
@@ -176,15 +180,18 @@ def _archive(root: Path, text: str) -> str:
 
 
 def _related(root: Path, text: str) -> Iterator[str]:
-    words = " ".join(sorted(set(re.findall(r"\w{5,}", text.lower())))[:60])
-    found = (
-        [row for row in archive.search(root, words, most=_ARCHIVED) if row.text] if words else []
-    )
-    if found:
+    """Archived texts that share words with a line of the batch."""
+    found: dict[str, archive.Archived] = {}
+    for line in [line for line in text.split("\n") if line.strip()][:_LINES]:
+        words = dict.fromkeys(re.findall(r"\w{5,}", line.lower()))
+        longest = sorted(words.keys() - marks.MARKS, key=len, reverse=True)[:_WORDS]
+        if longest and len(found) < _ARCHIVED:
+            found |= {row.id: row for row in archive.search(root, " ".join(longest), most=3)}
+    rows = [row for row in found.values() if forgotten.match(root, row.text) is None]
+    if rows:
         yield ""
-    for row in found:
-        if forgotten.match(root, row.text) is None:
-            yield f"* {row.id} ({row.source}, {row.date}): {one_line(row.text, _LINE_CHARS)}"
+    for row in rows[:_ARCHIVED]:
+        yield f"* {row.id} ({row.source}, {row.date}): {one_line(row.text, _LINE_CHARS)}"
 
 
 def _snapshot(sentence: str) -> str:
