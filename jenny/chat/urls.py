@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from jenny.chat.views import conversations, entries, events, pages, remembering, sending, versions
+from jenny.chat.views import (
+    changes,
+    conversations,
+    entries,
+    events,
+    pages,
+    remembering,
+    sending,
+    versions,
+)
 
 app_name = "chat"
 
@@ -24,6 +33,7 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/draft", sending.draft, name="draft"),
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
+    path("chat/<uuid:conversation_id>/changes/<int:turn_id>", changes.changes, name="changes"),
     path("chat/<uuid:conversation_id>/remember", remembering.remember, name="remember"),
     path("chat/<uuid:conversation_id>/back/<str:ids>", remembering.back, name="back"),
     path("chat/<uuid:conversation_id>/keep", conversations.keep, name="keep"),

@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.stream import Position, replay
 from jenny.chat.tasks.answers import answer_of
+from jenny.chat.tasks.changed import note_changes
 from jenny.chat.tasks.publish import Publisher, redis_client
 from jenny.chat.tasks.turns import queue_turn
 from jenny.chat.thread import renderer_of
@@ -90,6 +91,7 @@ def interrupt(turn: Turn) -> bool:
             _close(block, unstored.get(block.pk, ""))
         turn.refresh_from_db()
         follower = turn.follow()
+    note_changes(turn)
     answers = list(Message.objects.filter(turn=turn, kind=Message.Kind.ANSWER).order_by("pk"))
     publisher = Publisher(turn.conversation)
     for answer in answers or [answer_of(turn)]:

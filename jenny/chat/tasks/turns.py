@@ -24,6 +24,7 @@ from jenny.chat.meter import meter
 from jenny.chat.models import Message, Turn
 from jenny.chat.prompt import turn_context
 from jenny.chat.tasks.answers import answer_of
+from jenny.chat.tasks.changed import note_changes
 from jenny.chat.tasks.consolidation import after_turn
 from jenny.chat.tasks.overrun import fitting
 from jenny.chat.tasks.publish import Publisher, hand_over
@@ -210,6 +211,7 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
     recorder.end()
     if not recorder.answers:
         recorder.answers.append(answer_of(turn))
+    note_changes(turn)
     _describe(turn, outcome, recorder.prices)
     with transaction.atomic():
         conversation = turn.conversation.locked()
