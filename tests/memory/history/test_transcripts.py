@@ -5,6 +5,7 @@ by none of this: only a real one can.
 """
 
 import tomllib
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -134,24 +135,24 @@ def test_what_is_recorded_takes_no_more_than_its_room(root: Path, case: dict[str
     assert all(line.startswith("- ") for line in block.split("\n"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_demo_model_claims_english_and_invents_nothing(path: Path) -> None:
+@pytest.fixture(scope="module")
+def demo() -> Iterator[str]:
+    """The demo model's address."""
+    server = serve()
+    yield server.url
+    server.close()
+
+
+def test_the_demo_model_claims_english_and_invents_nothing(case: dict[str, Any], demo: str) -> None:
     """In English it finds what was stated; in any other language it says that there is nothing,
     and never what somebody else said."""
-    case = load(path)
-    server = serve()
-    try:
-        provider = Provider(
-            Endpoint(server.url, ""), Preset(name="demo", model="demo", base_url=server.url)
-        )
-        done = consolidate(
-            case["messages"],
-            asking(provider, Watch()),
-            conversation="c",
-            zone=ZoneInfo(case["zone"]),
-        )
-    finally:
-        server.close()
+    provider = Provider(Endpoint(demo, ""), Preset(name="demo", model="demo", base_url=demo))
+    done = consolidate(
+        case["messages"],
+        asking(provider, Watch()),
+        conversation="c",
+        zone=ZoneInfo(case["zone"]),
+    )
     assert done.failures == ()
     found = "\n".join(entry.content for entry in done.entries)
     assert found == "\n".join(case.get("demo", ()))
