@@ -33,9 +33,14 @@ local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
 local previous = '0-0'
 if last[1] then previous = last[1][1] end
 if ARGV[3] ~= '' and less(previous, ARGV[3]) then return 'lost' end
-if not less(previous, ARGV[1]) then return 'behind' end
+local id = ARGV[1] .. '-' .. ARGV[2]
+if not less(previous, id) then return 'behind' end
 if ARGV[4] == '1' then previous = '0-0' end
-redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[5], ARGV[1], 'data', ARGV[2], 'previous', previous)
+for at = 7, #ARGV do
+  if at > 7 then id = (tonumber(ARGV[1]) + at - 7) .. '-0' end
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[5], id, 'data', ARGV[at], 'previous', previous)
+  previous = id
+end
 redis.call('EXPIRE', KEYS[1], ARGV[6])
 return 'sent'
 """
@@ -111,10 +116,9 @@ class Writer:
         self._last: Position | None = None
         self._append = client.register_script(_APPEND)
 
-    def append(
-        self, position: Position, event: Mapping[str, Any], *, after_gap: bool = False
-    ) -> Sent:
-        """Append *event* at *position*; raises ``redis.RedisError`` when there is no server.
+    def append(self, position: Position, *told: Mapping[str, Any], after_gap: bool = False) -> Sent:
+        """Append the events at *position* and at the numbers behind it, all or none; raises
+        ``redis.RedisError`` when there is no server.
 
         *after_gap* makes every reader render the database's state anew.
         """
@@ -122,17 +126,19 @@ class Writer:
         answer = self._append(
             keys=[self._key],
             args=[
-                str(position),
-                encode(event),
+                position.number,
+                position.count,
                 expected,
                 "1" if after_gap else "0",
                 MAX_ENTRIES,
                 SECONDS_KEPT,
+                *map(encode, told),
             ],
         )
         outcome = Sent(answer.decode() if isinstance(answer, bytes) else answer)
         if outcome is Sent.SENT:
-            self._last = position
+            more = len(told) - 1
+            self._last = Position(position.number + more) if more else position
         return outcome
 
 

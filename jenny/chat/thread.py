@@ -44,6 +44,8 @@ class Item:
     waiting: bool = False
     day: date | None = None
     is_last_of_turn: bool = False
+    # What was summarised up to here (rows of ``Summary``).
+    summaries: Iterable[Any] = ()
 
 
 def block_view(block: "Block") -> BlockView:
@@ -83,8 +85,18 @@ def _tool_data(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def item(message: "Message", *, day: date | None = None, is_last: bool = True) -> Item:
-    """A message with its blocks and its turn."""
+def item(
+    message: "Message",
+    *,
+    day: date | None = None,
+    is_last: bool = True,
+    blocks: "Iterable[Block] | None" = None,
+    summaries: Iterable[Any] | None = None,
+) -> Item:
+    """A message with its turn, and the blocks and summaries that stand in it: those that are
+    given, or else the stored ones."""
+    if blocks is None:
+        blocks = message.blocks.all() if message.kind == "answer" else ()
     kind = message.kind
     return Item(
         id=f"m{message.pk}",
@@ -92,11 +104,12 @@ def item(message: "Message", *, day: date | None = None, is_last: bool = True) -
         message=message,
         text=message.text,
         html=render(message.text, prefix=f"m{message.pk}-") if kind == "reply" else "",
-        blocks=tuple(block_view(row) for row in message.blocks.all()) if kind == "answer" else (),
+        blocks=tuple(block_view(row) for row in blocks),
         turn=message.turn,
         waiting=kind == "user" and message.turn_id is None,
         day=day,
         is_last_of_turn=is_last,
+        summaries=message.summaries.all() if summaries is None else summaries,
     )
 
 

@@ -54,6 +54,6 @@ def test_a_redis_that_does_not_answer_is_waited_for_once(silence):
     and lose their leases."""
     for _ in range(20):
         publisher = publish.Publisher(Conversation(pk=uuid.uuid4()))
-        publisher.send(Position(1), events.RESET, lambda: Position(2))
+        publisher.send(Position(1), lambda: [events.RESET], lambda: Position(2))
     assert publish.PAUSE.is_on
     assert len(silence.connections) == 1

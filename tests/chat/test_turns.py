@@ -222,7 +222,8 @@ def test_a_stream_that_breaks_off_is_begun_anew_and_shown_once(owner, model_serv
         stream.wait_for(lambda event: event.get("state") == "idle")
     assert text_of(thread).count("The whole answer.") == 1
     assert "Half of" not in text_of(thread)
-    shown = {e["id"] for _, e in stream.events if e["kind"] == "block"}
+    told = "".join(e.get("html", "") for _, e in stream.events)
+    shown = set(re.findall(r'id="(b\d+)"', told))
     dropped = {e["id"] for _, e in stream.events if e["kind"] == "drop"}
     assert dropped
     assert dropped < shown

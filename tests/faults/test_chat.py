@@ -95,7 +95,7 @@ def test_a_killed_web_server_costs_nothing_but_a_reconnect(stack, person, model_
     script(model_server, words, "One. ", Gate(gates[0]), "Two. ", Gate(gates[1]), "Three.")
     chat = person.begin(words)
     with person.events(chat) as stream:
-        stream.wait_for(lambda event: "One." in event.get("source", ""))
+        stream.wait_for(lambda event: "One." in event.get("html", ""))
         stack.kill("web")
         assert stream.ended.wait(60)
         position = stream.position()

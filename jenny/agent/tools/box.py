@@ -91,21 +91,19 @@ class Tool:
     description: str
     fields: tuple[tool_schema.Field, ...]
     function: Callable[..., ToolOutcome]
+    # The tool as the Messages API wants it; nobody changes it.
+    schema: dict[str, Any]
 
     @classmethod
     def of(cls, function: Callable[..., ToolOutcome]) -> Self:
         """The tool that *function* is."""
         description, fields = tool_schema.describe(function)
-        return cls(function.__name__, description, fields, function)
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """The tool as the Messages API wants it."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "input_schema": tool_schema.schema(self.fields),
+        schema = {
+            "name": function.__name__,
+            "description": description,
+            "input_schema": tool_schema.schema(fields),
         }
+        return cls(function.__name__, description, fields, function, schema)
 
 
 class Toolbox:

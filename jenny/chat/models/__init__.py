@@ -8,7 +8,7 @@ event's position in the conversation's stream (``jenny.chat.stream``).
 import uuid
 from typing import Self
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 
@@ -66,14 +66,23 @@ class Conversation(Consolidating):
         """Whether what is said in it reaches the memory."""
         return RUN_KINDS[self.kind].feeds_history
 
-    def next_event_number(self) -> int:
-        """Take the conversation's next event number; call it inside the transaction
-        that stores what the event tells of.
+    def next_event_number(self, count: int = 1) -> int:
+        """Take the conversation's next event number, or the last one of the next *count*; call
+        it inside the transaction that stores what the events tell of.
 
         :raises Conversation.DoesNotExist: it was deleted.
         """
-        Conversation.objects.filter(pk=self.pk).update(event_number=F("event_number") + 1)
-        self.refresh_from_db(fields=["event_number", "branch"])
+        # One statement, since every event needs it; the ORM would take two.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE chat_conversation SET event_number = event_number + %s WHERE id = %s"
+                " RETURNING event_number, branch_id",
+                [count, self._meta.pk.get_db_prep_value(self.pk, connection)],
+            )
+            row = cursor.fetchone()
+        if row is None:
+            raise self.DoesNotExist
+        self.event_number, self.branch_id = row
         return self.event_number
 
     def locked(self) -> Self:
@@ -210,10 +219,10 @@ class Turn(models.Model):
             return None
         return type(self).objects.create(conversation=conversation)
 
-    def renew(self) -> bool:
-        """Renew the lease. ``False``: the turn was taken away; the holder must write nothing."""
-        return bool(
-            Turn.objects.filter(pk=self.pk, state=self.State.RUNNING, worker=self.worker).update(
-                heartbeat_at=Now()
-            )
+    def renew(self, **only_if: object) -> bool:
+        """Renew the lease. ``False``: the turn was taken away; the holder must write nothing.
+        Or, with *only_if*: its fields have other values."""
+        held = Turn.objects.filter(
+            pk=self.pk, state=self.State.RUNNING, worker=self.worker, **only_if
         )
+        return bool(held.update(heartbeat_at=Now()))

@@ -74,11 +74,12 @@ def accept(
         # The form was sent twice, and the first is stored.
         message = Message.objects.get(conversation=conversation, client_key=client_key[:64])
         return Accepted(message, message.turn, is_new=False)
-    publisher = Publisher(conversation)
-    publisher.message(message)
     if is_new_turn:
-        publisher.turn_state(turn)
+        # First of all: what pages are told meanwhile is the state that it left by then.
         start(turn.pk)
+    publisher = Publisher(conversation)
+    parts = (publisher.item(message), publisher.state())
+    publisher.tell(*parts[: 1 + is_new_turn], number=message.event_number)
     return Accepted(message, turn)
 
 
@@ -96,12 +97,14 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
     """Message and turn in one transaction; a live turn takes the message in by itself."""
     with transaction.atomic():
         conversation.locked()
+        turn = conversation.turns.filter(state__in=Turn.LIVE).first()
         message = Message.objects.create(
             conversation=conversation,
             kind=Message.Kind.USER,
             text=text,
             client_key=client_key,
-            event_number=conversation.next_event_number(),
+            # A new turn is told of, too.
+            event_number=conversation.next_event_number(1 if turn else 2),
             branch_id=conversation.branch_id,
         )
         changes: dict[str, object] = {"active_at": Now()}
@@ -109,7 +112,6 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
             conversation.title = first_words(text)
             changes["title"] = conversation.title
         Conversation.objects.filter(pk=conversation.pk).update(**changes)
-        turn = conversation.turns.filter(state__in=Turn.LIVE).first()
         if turn is not None:
             return message, turn, False
         return message, Turn.objects.create(conversation=conversation), True
@@ -140,8 +142,7 @@ def accept_command(
     except IntegrityError:
         return Message.objects.get(conversation=conversation, client_key=client_key)
     publisher = Publisher(conversation)
-    for row in (command, message):
-        publisher.message(row)
+    publisher.tell(publisher.item(command), publisher.item(message))
     return message
 
 
@@ -211,9 +212,7 @@ def tell_of_end(conversation: Conversation, asked: Asked) -> int:
     """After that transaction: tell the page, or the worker."""
     if asked.over is not None:
         publisher = Publisher(conversation)
-        for message in asked.rows:
-            publisher.message(message)
-        publisher.turn_state(asked.over)
+        publisher.tell(*map(publisher.item, asked.rows), publisher.state())
     elif asked.running is not None:
         try:
             redis_client().set(cancel_key(asked.running.pk), 1, ex=3600)
@@ -239,11 +238,10 @@ def retry(conversation: Conversation, turn_id: int) -> Turn | None:
             return None
         asked.update(turn=None, step=0)
         turn = Turn.objects.create(conversation=conversation)
-    publisher = Publisher(conversation)
-    for message in Message.objects.filter(turn=turn_id, kind=Message.Kind.ANSWER):
-        publisher.message(message)
-    publisher.turn_state(turn)
     queue_turn(turn.pk)
+    publisher = Publisher(conversation)
+    answers = Message.objects.filter(turn=turn_id, kind=Message.Kind.ANSWER)
+    publisher.tell(*map(publisher.item, answers), publisher.state())
     return turn
 
 

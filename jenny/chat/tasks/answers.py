@@ -9,12 +9,16 @@ from jenny.chat.models import Conversation, Message, Turn
 def answer_of(turn: Turn) -> Message:
     """A new, empty answer of *turn*, as its conversation's newest message."""
     with transaction.atomic():
-        number = turn.conversation.next_event_number()
-        Conversation.objects.filter(pk=turn.conversation_id).update(active_at=Now())
-        return Message.objects.create(
-            conversation=turn.conversation,
-            kind=Message.Kind.ANSWER,
-            turn=turn,
-            branch_id=turn.conversation.branch_id,
-            event_number=number,
-        )
+        return answer_at(turn, turn.conversation.next_event_number())
+
+
+def answer_at(turn: Turn, number: int) -> Message:
+    """The same, inside the transaction that took the event number *number*."""
+    Conversation.objects.filter(pk=turn.conversation_id).update(active_at=Now())
+    return Message.objects.create(
+        conversation=turn.conversation,
+        kind=Message.Kind.ANSWER,
+        turn=turn,
+        branch_id=turn.conversation.branch_id,
+        event_number=number,
+    )

@@ -250,7 +250,7 @@ def _waiting(chat: Conversation) -> list[tuple[int, int]]:
 def _begun(chat: Conversation, turn: Turn, start: Callable[[int], object]) -> Turn:
     """After the transaction: tell the pages, and let the turn run."""
     _tell(chat)
-    Publisher(chat).turn_state(turn)
+    Publisher(chat).turn_state()
     start(turn.pk)
     return turn
 

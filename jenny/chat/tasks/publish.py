@@ -8,7 +8,8 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date, tzinfo
 
 import redis
 from celery import Task
@@ -34,6 +35,9 @@ SECONDS_AFTER_FAULT = 1.0
 GONE = (ObjectDoesNotExist, ObjectNotUpdated)
 # How long pages that show a deleted conversation have to hear of it.
 SECONDS_GONE = 60
+# Reads what an event tells.
+type Tell = Callable[[], events.Event]
+type Renumber = Callable[[], Position]
 # One for each turn or request that sends at this moment; the library's own limit is a hundred.
 MOST_CONNECTIONS = 2_000
 
@@ -101,17 +105,20 @@ class Publisher:
         self._gap = False
 
     def send(
-        self, position: Position, event: events.Event, renumber: Callable[[], Position]
+        self, position: Position, tell: Callable[[], list[events.Event]], renumber: Renumber
     ) -> None:
-        """Send *event*. *renumber* stores the state under a new event number and returns
-        its position; it is called when something newer is in the stream already, or when
-        the stream lost what it had."""
+        """Send what *tell* reads, at *position*. *renumber* gives a newer position; it is called
+        when something newer is in the stream already, or when the stream lost what it had.
+
+        What is told is read behind each number taken: so a higher number always tells a later
+        state, and a writer that comes late does not put an older one in its place.
+        """
         if PAUSE.is_on:
             self._gap = True
             return
         try:
             for _ in range(5):
-                sent = self._writer.append(position, event, after_gap=self._gap)
+                sent = self._writer.append(position, *tell(), after_gap=self._gap)
                 if sent is Sent.SENT:
                     self._gap = False
                     return
@@ -122,28 +129,52 @@ class Publisher:
             PAUSE.begin()
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
+    def tell(self, *parts: Tell, number: int | None = None) -> None:
+        """Send the events that *parts* read from the database, in one go. *number*: the last of
+        the event numbers that were taken with what they tell of; without it, they are taken."""
+        if not parts:
+            return
+        before = len(parts) - 1
+
+        def renumber() -> Position:
+            with transaction.atomic():
+                return Position(self.conversation.next_event_number(len(parts)) - before)
+
+        with contextlib.suppress(*GONE):
+            first = Position(number - before) if number else renumber()
+            self.send(first, lambda: [part() for part in parts], renumber)
+
+    def item(self, message: Message) -> Tell:
+        """Tells of a message of the thread."""
+        return lambda: events.item(f"m{message.pk}", render_item(message))
+
+    def state(self) -> Tell:
+        """Tells of the newest turn: whether it waits, runs or is over."""
+        return lambda: _state_of(self.conversation)
+
+    def gauge(self, sentence: str, percent: int, note: str | None = None) -> Tell:
+        """Tells of the context's fill. *note*: what is too big; ``None`` leaves what is there."""
+        return lambda: events.meter(sentence, percent, note)
+
     def message(self, message: Message) -> None:
         """A message of the thread was stored or changed."""
-        with contextlib.suppress(*GONE):
-            html = render_item(message)
-            self._row(message, events.item(f"m{message.pk}", html))
+        self.tell(self.item(message))
 
-    def turn_state(self, turn: Turn) -> None:
+    def turn_state(self) -> None:
         """A turn was queued, began or ended."""
-        name = turn.state if turn.is_live else "idle"
-        self._row(turn, events.state(name, turn.pk, turn.sentence))
+        self.tell(self.state())
 
     def conversation_title(self) -> None:
         """The title was changed."""
-        self._row(self.conversation, events.title(self.conversation.title))
+        self.tell(lambda: events.title(self.conversation.title))
 
     def meter(self, sentence: str, percent: int, note: str | None = None) -> None:
-        """The context's fill changed. *note*: what is too big; ``None`` leaves what is there."""
-        self._row(self.conversation, events.meter(sentence, percent, note))
+        """The context's fill changed; see :meth:`gauge`."""
+        self.tell(self.gauge(sentence, percent, note))
 
     def changed(self) -> None:
         """Other messages stand in the thread now: pages render it anew."""
-        self._row(self.conversation, events.RESET)
+        self.tell(lambda: events.RESET)
 
     def conversation_gone(self) -> None:
         """The conversation was deleted: nothing of it stays in the stream, and whoever reads it
@@ -160,19 +191,12 @@ class Publisher:
             # What the stream holds goes by itself within the hour.
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
-    def _row(self, row: Message | Turn | Conversation, event: events.Event) -> None:
-        """Send an event that a stored row tells; the row keeps its newest number."""
 
-        def renumber() -> Position:
-            with transaction.atomic():
-                number = self.conversation.next_event_number()
-                if not isinstance(row, Conversation):
-                    row.event_number = number
-                    row.save(update_fields=["event_number"])
-            return Position(number)
-
-        with contextlib.suppress(*GONE):
-            self.send(renumber(), event, renumber)
+def _state_of(conversation: Conversation) -> events.Event:
+    turn = conversation.turns.order_by("-pk").only("state", "sentence").first()
+    if turn is None:
+        return events.state("idle", 0)
+    return events.state(turn.state if turn.is_live else "idle", turn.pk, turn.sentence)
 
 
 def render_item(message: Message) -> str:
@@ -183,15 +207,33 @@ def render_item(message: Message) -> str:
         .get(pk=message.pk)
     )
     zone = zone_of(fresh.conversation.workspace.owner.time_zone)
-    thread_rows = Message.objects.filter(conversation=fresh.conversation_id, is_current=True)
-    before = thread_rows.filter(pk__lt=fresh.pk).order_by("-pk").only("created_at").first()
-    day = fresh.created_at.astimezone(zone).date()
-    same_day = before is not None and before.created_at.astimezone(zone).date() == day
-    later = thread_rows.filter(pk__gt=fresh.pk, turn=fresh.turn_id, kind=Message.Kind.ANSWER)
+    later = Message.objects.filter(
+        conversation=fresh.conversation_id,
+        is_current=True,
+        pk__gt=fresh.pk,
+        turn=fresh.turn_id,
+        kind=Message.Kind.ANSWER,
+    )
     is_last = fresh.kind != Message.Kind.ANSWER or not later.exists()
-    item = thread.item(fresh, day=None if same_day else day, is_last=is_last)
+    item = thread.item(fresh, day=_new_day(fresh, zone), is_last=is_last)
     with timezone.override(zone):
         return render_to_string("chat/thread.html#item", {"item": item})
+
+
+def render_newest(message: Message, blocks: Sequence[Block]) -> str:
+    """The same, of the thread's newest message, which was just stored with these *blocks*."""
+    zone = zone_of(message.conversation.workspace.owner.time_zone)
+    item = thread.item(message, day=_new_day(message, zone), blocks=blocks, summaries=())
+    with timezone.override(zone):
+        return render_to_string("chat/thread.html#item", {"item": item})
+
+
+def _new_day(message: Message, zone: tzinfo) -> date | None:
+    """The day of *message*, when it is another than that of the message before it."""
+    rows = Message.objects.filter(conversation=message.conversation_id, is_current=True)
+    before = rows.filter(pk__lt=message.pk).order_by("-pk").values_list("created_at").first()
+    day = message.created_at.astimezone(zone).date()
+    return None if before is not None and before[0].astimezone(zone).date() == day else day
 
 
 def render_block(block: Block) -> str:

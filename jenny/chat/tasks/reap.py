@@ -92,13 +92,14 @@ def interrupt(turn: Turn) -> bool:
         turn.refresh_from_db()
         follower = turn.follow()
     note_changes(turn)
-    answers = list(Message.objects.filter(turn=turn, kind=Message.Kind.ANSWER).order_by("pk"))
-    publisher = Publisher(turn.conversation)
-    for answer in answers or [answer_of(turn)]:
-        publisher.message(answer)
-    publisher.turn_state(follower or turn)
     if follower is not None:
         queue_turn(follower.pk)
+    # Its worker may have died before it told that it took them.
+    rows = list(Message.objects.filter(turn=turn).order_by("pk"))
+    if not any(row.kind == Message.Kind.ANSWER for row in rows):
+        rows.append(answer_of(turn))
+    publisher = Publisher(turn.conversation)
+    publisher.tell(*map(publisher.item, rows), publisher.state())
     return True
 
 

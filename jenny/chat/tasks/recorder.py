@@ -1,14 +1,14 @@
 """Keeps what a turn does: blocks and results to the database, events to the page.
 
 Text goes to the page first and to the database twice a second: the stream holds what the
-row does not yet (``reap`` reads it back after a crash). Everything else is stored first.
+row does not yet (``reap`` reads it back after a crash). Everything else is stored first. That
+the turn runs and has taken its messages is told once the model was asked, or said something.
 Each write is fenced: a worker whose lease was taken writes nothing.
 """
 
 import time
+from collections.abc import Iterable
 from typing import Any
-
-from django.db import transaction
 
 from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
@@ -18,33 +18,28 @@ from jenny.agent.tools import ToolOutcome
 from jenny.agent.watch import Watch
 from jenny.chat import events
 from jenny.chat.models import Block, Message, Turn
-from jenny.chat.stream import Position
-from jenny.chat.tasks.answers import answer_of
+from jenny.chat.tasks.blocks import Blocks
 from jenny.chat.tasks.lending import Lending
-from jenny.chat.tasks.publish import Publisher, render_block
 from jenny.chat.thread import renderer_of
 from jenny.markdown.streaming import StreamRenderer
 
 # A page gets text at most this often; the first words go at once.
 FLUSH_SECONDS = 0.04
 STORE_SECONDS = 0.5
-STORED_FIELDS = ("text", "html", "data", "is_open", "event_number", "event_count")
+# A turn that is just being set up is not kept from its request by telling of it.
+TELL_SECONDS = 0.05
 
 
-class Recorder:
+class Recorder(Blocks):
     """The listener of one turn (``jenny.agent.loop.Listener``)."""
 
     def __init__(self, turn: Turn, watch: Watch) -> None:
+        super().__init__(turn, watch)
         self.turn_id = turn.pk
-        self.turn = turn
-        # Made when there is something to say; another one behind each message taken in.
-        self.answers: list[Message] = []
         self.step = 0
         self.prices: Prices | None = None
         # Tokens of the context window, and of an answer at most.
         self.window = (0, 0)
-        self.publisher = Publisher(turn.conversation)
-        self._watch = watch
         self._lock = Lending()
         self._block: Block | None = None
         self._renderer: StreamRenderer | None = None
@@ -56,7 +51,10 @@ class Recorder:
         self._stale: list[Block] = []
         # What says that it is tried again; a later fault's note takes its place.
         self._retrying: list[Block] = []
-        self._needs_answer = True
+        # Messages that the turn took and no page knows of yet; and whether it knows of the turn.
+        self._taken: list[Message] = []
+        self._is_told = True
+        self._taken_at = 0.0
 
     # --- what the loop tells ----------------------------------------------------------------
 
@@ -69,7 +67,11 @@ class Recorder:
     def text(self, delta: str) -> None:
         """Words of the answer."""
         with self._lock:
-            self._into(Block.Kind.TEXT)
+            if self._block is None or self._renderer is None:
+                # The first words go with the block itself.
+                done = StreamRenderer(delta).done_count
+                self._open(Block.Kind.TEXT, text=delta, data={"done": done})
+                return
             self._waiting += delta
             if time.monotonic() - self._flushed >= FLUSH_SECONDS:
                 self._flush()
@@ -77,7 +79,9 @@ class Recorder:
     def thinking(self, delta: str) -> None:
         """Words of the model to itself; shown when they are complete."""
         with self._lock:
-            block = self._into(Block.Kind.THINKING)
+            block = self._block
+            if block is None or block.kind != Block.Kind.THINKING:
+                block = self._open(Block.Kind.THINKING)
             block.text += delta
 
     def tool_started(self, call: ToolUse) -> None:
@@ -133,16 +137,20 @@ class Recorder:
 
     # --- what the worker asks ---------------------------------------------------------------
 
-    def begin_answer(self) -> None:
-        """Go on in another message: the turn took in what the user sent meanwhile."""
+    def took(self, rows: Iterable[Message]) -> None:
+        """The turn took these messages: it begins, or goes on in another answer."""
         with self._lock:
             self._close()
             self._needs_answer = True
+            self._taken += rows
+            self._is_told = False
+            self._taken_at = time.monotonic()
 
     def end(self) -> None:
         """Nothing more comes: close what is open."""
         with self._lock:
             self._close()
+            self._tell()
             for block in self._calls.values():
                 block.data |= {"ok": False, "result": "Not finished: the turn ended first."}
                 block.is_open = False
@@ -160,6 +168,8 @@ class Recorder:
             now = time.monotonic()
             if self._waiting and now - self._flushed >= FLUSH_SECONDS:
                 self._flush()
+            if now - self._taken_at >= TELL_SECONDS:
+                self._tell()
             if self._block is not None and now - self._stored >= STORE_SECONDS:
                 self._stored = now
                 self._store(self._block)
@@ -179,15 +189,22 @@ class Recorder:
 
     # --- blocks -----------------------------------------------------------------------------
 
-    def _into(self, kind: str) -> Block:
-        """The open block of *kind*, begun when there is none."""
-        if self._block is None or self._block.kind != kind:
-            self._close()
-            self._drop(self._stale)
-            self._block = self._create(kind)
-            self._renderer = renderer_of(self._block) if kind == Block.Kind.TEXT else None
-            self._opened = self._stored = time.monotonic()
-        return self._block
+    def _open(self, kind: str, **fields: Any) -> Block:
+        """Begin a block that the next words go into."""
+        self._close()
+        self._drop(self._stale)
+        self._block = block = self._create(kind, **fields)
+        self._renderer = renderer_of(block) if kind == Block.Kind.TEXT else None
+        self._opened = self._stored = self._flushed = time.monotonic()
+        return block
+
+    def _tell(self) -> None:
+        """Let the page know that the turn runs, and what it took."""
+        if self._is_told:
+            return
+        self._is_told = True
+        rows, self._taken = self._taken, []
+        self.publisher.tell(self.publisher.state(), *map(self.publisher.item, rows))
 
     def _note(self, sentence: str) -> Block:
         return self._create(Block.Kind.NOTE, text=sentence, is_open=False)
@@ -196,25 +213,10 @@ class Recorder:
         """A new block, stored and shown."""
         if kind == Block.Kind.TOOL:
             self._drop(self._stale)
-        if self._needs_answer:
-            self._needs_answer = False
-            self.answers.append(answer_of(self.turn))
-            for answer in self.answers[-2:]:
-                self.publisher.message(answer)
-        with transaction.atomic():
-            number = self.turn.conversation.next_event_number()
-            self._fence()
-            block = Block.objects.create(
-                turn=self.turn,
-                message=self.answers[-1],
-                step=self.step,
-                kind=kind,
-                event_number=number,
-                **fields,
-            )
+        block = self._insert(step=self.step, kind=kind, **fields)
         if kind != Block.Kind.NOTE:
             self._of_attempt.append(block)
-        self.publisher.send(Position(number), self._whole(block), lambda: self._renumber(block))
+        self._tell()
         return block
 
     def _flush(self) -> None:
@@ -249,52 +251,3 @@ class Recorder:
         else:
             self._store(block)
             self._send(block, self._whole(block))
-
-    def _drop(self, blocks: list[Block]) -> None:
-        """Take *blocks* away from the answer; the list is empty then."""
-        while blocks:
-            block = blocks.pop(0)
-            with transaction.atomic():
-                number = self.turn.conversation.next_event_number()
-                self._fence()
-                Block.objects.filter(pk=block.pk).delete()
-            event = events.drop(f"b{block.pk}")
-            self.publisher.send(Position(number), event, self._fresh_position)
-
-    def _whole(self, block: Block) -> events.Event:
-        return events.block(f"m{block.message_id}", f"b{block.pk}", render_block(block))
-
-    def _send(self, block: Block, event: events.Event, *, stored: bool = True) -> None:
-        """Send an event of *block* at its next position. What must outlive the stream was
-        stored just before, with the position it is sent at."""
-        if not stored:
-            block.event_count += 1
-        position = Position(block.event_number, block.event_count)
-        self.publisher.send(position, event, lambda: self._renumber(block))
-
-    def _store(self, block: Block) -> None:
-        """Write the row; a closed block takes one more position, for the event that says so."""
-        if not block.is_open:
-            block.event_count += 1
-        with transaction.atomic():
-            self._fence()
-            block.save(update_fields=STORED_FIELDS)
-
-    def _renumber(self, block: Block) -> Position:
-        """Give the block a new event number and store it whole."""
-        with transaction.atomic():
-            block.event_number = self.turn.conversation.next_event_number()
-            block.event_count = 0
-            self._fence()
-            block.save(update_fields=STORED_FIELDS)
-        return Position(block.event_number)
-
-    def _fresh_position(self) -> Position:
-        with transaction.atomic():
-            return Position(self.turn.conversation.next_event_number())
-
-    def _fence(self) -> None:
-        """Inside a transaction: hold the turn's row, and stop when it is no longer ours."""
-        if not self.turn.renew():
-            self._watch.cancel("lost")
-            self._watch.check()

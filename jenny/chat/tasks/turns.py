@@ -107,10 +107,10 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     """What happens between claim and end."""
     conversation = turn.conversation
     row = conversation.workspace
-    recorder.publisher.turn_state(turn)
-    taken = _take(turn, 0)
+    zone = row.owner.time_zone
     try:
         config = workspace_config.load(row.root)
+        zone = config.get("agents.defaults.timezone") or zone
         endpoint, preset = model_for(row, conversation.preset)
         limits = limits_of(config)
         toolbox = toolbox_for(
@@ -122,18 +122,16 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
             zone=row.owner.time_zone,
         )
     except (WorkspaceError, AgentError) as error:
+        recorder.took(_take(turn, 0, zone))
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
-    finally:
-        for message in taken:
-            recorder.publisher.message(message)
+    taken = _take(turn, 0, zone)
+    recorder.took(taken)
     turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
     recorder.prices = preset.prices
     recorder.window = (
         config.get("agents.defaults.contextWindowTokens"),
         config.get("agents.defaults.maxTokens"),
     )
-    zone = config.get("agents.defaults.timezone") or row.owner.time_zone
-    _stamp(taken, zone)
     system = fitting(turn, taken, toolbox, config)
     past = (
         Message.objects.filter(
@@ -145,12 +143,11 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     )
 
     def inbox(step: int) -> list[messages.Message]:
-        rows = _take(turn, step)
-        _stamp(rows, zone)
-        if rows:
-            recorder.begin_answer()
-        for message in rows:
-            recorder.publisher.message(message)
+        if step == 1:
+            # Those that waited were taken a moment ago.
+            return []
+        if rows := _take(turn, step, zone):
+            recorder.took(rows)
         return [history.user_message(message) for message in rows]
 
     return loop.run(
@@ -173,35 +170,30 @@ def limits_of(config: workspace_config.Config) -> Limits:
     )
 
 
-def _take(turn: Turn, step: int) -> list[Message]:
-    """Take the messages that wait. From here on they belong to this turn.
+def _take(turn: Turn, step: int, zone: str) -> list[Message]:
+    """Take the messages that wait. From here on they belong to this turn; with the newest of
+    them it is stored what the model is told of clock, *zone* and channel.
 
     One that was asked to stop, or whose session ``/new`` has ended, takes none: they are for
     the turn that follows.
     """
     with transaction.atomic():
         conversation = turn.conversation.locked()
-        if not turn.renew():
-            # The turn was taken away; what waits is for the one that follows.
-            raise Cancelled("lost")
-        if (
-            conversation.session_from != turn.conversation.session_from
-            or Turn.objects.filter(pk=turn.pk, cancel_requested=True).exists()
-        ):
+        if not turn.renew(cancel_requested=False):
+            if not turn.renew():
+                # The turn was taken away; what waits is for the one that follows.
+                raise Cancelled("lost")
+            return []
+        if conversation.session_from != turn.conversation.session_from:
             return []
         rows = list(conversation.waiting())
         for row in rows:
             row.turn, row.step = turn, step
-        Message.objects.bulk_update(rows, ["turn", "step"])
+            if row is rows[-1]:
+                row.context = turn_context(datetime.now(UTC), zone, "web")
+            row.save(update_fields=["turn", "step", "context"])
     hear(turn.conversation, rows)
     return rows
-
-
-def _stamp(rows: list[Message], zone: str) -> None:
-    """Store with the newest of *rows* what the model is told of clock, zone and channel."""
-    if rows:
-        rows[-1].context = turn_context(datetime.now(UTC), zone, "web")
-        rows[-1].save(update_fields=["context"])
 
 
 def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
@@ -222,18 +214,18 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
             return
         follower = turn.follow()
     publisher = Publisher(turn.conversation)
-    for answer in recorder.answers:
-        publisher.message(answer)
+    parts = [publisher.item(answer) for answer in recorder.answers]
     if turn.context_tokens:
         gauge = meter(
             turn.context_tokens,
             window=recorder.window[0],
             max_tokens=recorder.window[1],
         )
-        publisher.meter(gauge.sentence, gauge.percent)
-    publisher.turn_state(follower or turn)
+        parts.append(publisher.gauge(gauge.sentence, gauge.percent))
     if follower is not None:
         queue_turn(follower.pk)
+    publisher.tell(*parts, publisher.state())
+    if follower is not None:
         return
     after_turn(turn)
     if turn.state == Turn.State.DONE and not conversation.titled_by_hand:

@@ -65,7 +65,7 @@ class Command(AnsweringCommand):
             return _told(chat, _commanded(chat, call), started)
         # Ctrl-C is Stop: what was written is kept.
         signal.signal(signal.SIGINT, lambda *_: PULSE.cancel_all("stop"))
-        accepted = accept.accept(chat, text, start=execute)
+        accepted = accept.accept(chat, text, start=_leave)
         turn = _ended(accepted.message)
         reply = "\n\n".join(
             block.text for block in turn.blocks.order_by("pk") if block.kind == "text"
@@ -112,6 +112,10 @@ def _commanded(chat: Conversation, call: commands.Call) -> str:
     if call.command.name == "/compact":
         return accept.accept_command(chat, call, consolidation.run(chat, "asked").sentence).text
     return accept.accept_command(chat, call, reply_to(chat, call)).text
+
+
+def _leave(_turn: int) -> None:
+    """The turn is left to ``_ended``."""
 
 
 def _ended(message: Message) -> Turn:
