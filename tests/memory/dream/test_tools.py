@@ -272,6 +272,10 @@ def test_a_move_is_one_act(root: Path, do: Do) -> None:
     again = do("read_file", path=f"memory/archive/{kept.id[:6]}")
     assert again.ok
     assert "Tea." in again.content
+    forgotten.forget(root, "Tea.", Actor("command"))
+    hidden = do("read_file", path=f"memory/archive/{kept.id}")
+    assert not hidden.ok
+    assert "Tea." not in hidden.content
 
 
 def test_what_is_not_archived_is_not_moved_there(root: Path, do: Do) -> None:
