@@ -1,7 +1,7 @@
 """Memory in the chat, seen by a person: the button, the chip, the commands."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,9 @@ from memory.history import reading
 from tests.e2e.conftest import idle, new_words, only_for, sign_in
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.model_server import Call, Gate, ModelServer, Say
+from tests.support.browser import follow
 from tests.support.client import Client
-from tests.support.stack import Stack
+from tests.support.stack import OWNER, PASSWORD, Stack, start
 
 LAST = "- Lives on the third floor"
 
@@ -165,3 +166,50 @@ def test_it_is_usable_by_everybody(
     expect(page.get_by_role("heading", name="USER.md")).to_be_visible()
     assert overflow(page) <= 0
     assert not found + faults(page)
+
+
+@pytest.fixture(scope="module")
+def demo(scratch: Path) -> Iterator[Stack]:
+    """An instance without a model."""
+    stack = start(scratch / "memory-in-chat")
+    try:
+        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+        yield stack
+    finally:
+        stack.end()
+
+
+def test_a_walk_with_the_demo_model(demo: Stack, new_page: Callable[..., Page]) -> None:
+    """“remember that …”, “what do you know about …”, “forget …” call the tools; another
+    conversation knows it, then does not; the chip tells of the line that left; a temporary chat
+    remembers nothing."""
+    folder = next(iter(demo.data.workspaces.iterdir()))
+    (folder / "USER.md").write_text("# User\n\n- I drink green tea\n")
+    owner = Client(demo.url).login(OWNER, PASSWORD)
+    page = new_page(base_url=demo.url)
+    sign_in(page, demo, owner)
+
+    def ask(text: str, start: str = "/chat/") -> None:
+        page.goto(start)
+        page.get_by_role("textbox", name="Message to Jenny").fill(text)
+        follow(page, page.get_by_role("button", name="Send").click)
+        idle(page)
+
+    ask("remember that I grow radishes")
+    expect(page.locator(".row.tool .row-name")).to_have_text("remember")
+    expect(page.locator(".answer")).to_contain_text("Every conversation knows it")
+    expect(page.locator(".chip")).to_have_count(0)
+    ask("What do you know about radishes?")
+    expect(page.locator(".answer")).to_contain_text("grow radishes")
+    ask("forget that I drink green tea")
+    expect(page.locator(".chip")).to_contain_text("−1")
+    assert "tea" not in (folder / "USER.md").read_text()
+    page.locator(".chip").get_by_role("button", name="Undo").click()
+    expect(page.locator(".chip")).to_contain_text("then undone")
+    assert "- I drink green tea\n" in (folder / "USER.md").read_text()
+    ask("forget that I grow radishes")
+    ask("What do you know about radishes?")
+    expect(page.locator(".answer")).not_to_contain_text("grow radishes")
+    ask("remember that I sing", "/chat/?temporary=1")
+    expect(page.locator(".answer")).to_contain_text("not at hand here")
+    assert not [row for row in reading.pending(folder).entries if "sing" in row.content]

@@ -5,6 +5,7 @@ outcome's key makes it one message, however often it is told.
 """
 
 import contextlib
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
@@ -48,7 +49,7 @@ def tell(asker: str, sentence: str) -> None:
 
 def announce(workspace: str, key: str, sentence: str) -> None:
     """Say what a person should know in the conversation that they were in last."""
-    rows = Conversation.objects.filter(workspace=workspace).exclude(
+    rows = Conversation.objects.filter(workspace=UUID(workspace)).exclude(
         kind=Conversation.Kind.TEMPORARY
     )
     newest = rows.select_related("workspace").order_by("-active_at").first()

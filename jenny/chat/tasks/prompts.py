@@ -6,8 +6,11 @@ from typing import Any
 from jenny.agent.prompt import SystemPrompt
 from jenny.chat.models import Conversation, Summary
 from jenny.chat.prompt import build
+from jenny.workspace.errors import WorkspaceError
+from memory.forgotten import without_forgotten
 from memory.history import lookup
 from memory.history import prompt as pending
+from memory.history.entries import Entry
 
 
 def prompt_of(
@@ -25,7 +28,7 @@ def prompt_of(
 
 def stored_of(chat: Conversation) -> list[str]:
     """The summaries of what left the context, oldest first, but those that the prompt shows among
-    what Dream has not read yet. Of what ``/new`` ended, none."""
+    what Dream has not read yet. Of what ``/new`` ended none, and nothing that is forgotten."""
     rows: list[Summary] = list(
         chat.summaries.filter(
             message__is_current=True, first__lt=chat.context_from, message__gte=chat.session_from
@@ -35,10 +38,14 @@ def stored_of(chat: Conversation) -> list[str]:
         return []
     root = chat.workspace.root
     numbers = {cursor for row in rows for cursor in row.cursors}
-    entries = lookup.by_cursor(root, numbers - pending.shown(root))
-    texts = [
-        row.text
-        or "\n".join(entries[cursor].content for cursor in row.cursors if cursor in entries)
-        for row in rows
-    ]
-    return [text for text in texts if text]
+    try:
+        found = lookup.by_cursor(root, numbers - pending.shown(root))
+    except WorkspaceError:
+        # A history that cannot be read is told of among the pending entries; chat goes on.
+        found = {}
+    texts = []
+    for row in rows:
+        own = [Entry(0, "", row.text)] if row.text else []
+        entries = own or [found[cursor] for cursor in row.cursors if cursor in found]
+        texts += [entry.content for entry in without_forgotten(root, entries)]
+    return texts

@@ -3,7 +3,7 @@
 from jenny.agent.errors import ToolProblem
 from jenny.agent.tools import Tool, ToolOutcome, file_tools
 from jenny.workspace.errors import PathRefused
-from memory import archive
+from memory import archive, forgotten
 from memory.dream.tools import places
 from memory.dream.tools.box import Desk
 
@@ -23,6 +23,10 @@ def read_file(context: Desk, path: str, offset: int = 1, limit: int = 2000) -> T
         real = places.readable(context.workspace, path)
     except PathRefused as error:
         raise ToolProblem(error.sentence) from error
+    root = context.workspace.root
+    kept = archive.get(root, real) if real.startswith(f"{places.ARCHIVE}/") else None
+    if kept is not None and forgotten.match(root, kept.text) is not None:
+        raise ToolProblem(f"{real} holds what the user had forgotten; it is not shown.")
     return _FILE_READ(context, real, offset, limit)
 
 

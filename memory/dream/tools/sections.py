@@ -59,6 +59,7 @@ def added(text: str | None, heading: str, lines: Sequence[str], *, path: str) ->
     windows = matching.has_windows_ends(text)
     rows = text.replace("\r\n", "\n").split("\n") if windows else text.split("\n")
     wanted = facts.normal(heading.strip().lstrip("#"))
+    lines = _without_known_headings(lines, rows, wanted) or lines
     place = _end_of_section(rows, wanted) if wanted else _end(rows, 0, len(rows))
     if place is None:
         end = _end(rows, 0, len(rows))
@@ -144,6 +145,22 @@ def _end_of_section(rows: Sequence[str], wanted: str) -> int | None:
             after = headings[number + 1][0] if number + 1 < len(headings) else len(rows)
             return _end(rows, at + 1, after)
     return None
+
+
+def _without_known_headings(
+    lines: Sequence[str], rows: Sequence[str], wanted: str
+) -> Sequence[str]:
+    """What is to be added without headings that the file has already, or that it goes under."""
+    known = {facts.normal(title) for _, title in _headings(rows)} | {wanted}
+    kept = [
+        line
+        for line in lines
+        if not ((match := _HEADING.match(line)) and facts.normal(match[2]) in known)
+    ]
+    first, last = 0, _end(kept, 0, len(kept))
+    while first < last and not kept[first].strip():
+        first += 1
+    return kept[first:last]
 
 
 def _headings(rows: Sequence[str]) -> list[tuple[int, str]]:

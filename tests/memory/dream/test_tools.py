@@ -214,6 +214,10 @@ def test_lines_are_added_under_their_heading(root: Path, do: Do) -> None:
     assert "- Likes rye bread.\n- Likes figs\n- Hates mint\n" in text(root)
     assert do("apply_patch", **adding("Has a dog called Rex", heading="## Animals")).ok
     assert text(root).endswith("- Hates mint\n\n## Animals\n\n- Has a dog called Rex\n")
+    again = "# User\n\n## Tastes\n\n- Hates noise\n"
+    assert do("apply_patch", **adding(again)).ok
+    assert text(root).count("# User") == text(root).count("## Tastes") == 1
+    assert "- Hates mint\n- Hates noise\n" in text(root)
     (root / "USER.md").unlink()
     assert do("apply_patch", **adding("Likes plums", heading="Tastes")).ok
     assert text(root) == "# User\n\n## Tastes\n\n- Likes plums\n"
@@ -272,6 +276,10 @@ def test_a_move_is_one_act(root: Path, do: Do) -> None:
     again = do("read_file", path=f"memory/archive/{kept.id[:6]}")
     assert again.ok
     assert "Tea." in again.content
+    forgotten.forget(root, "Tea.", Actor("command"))
+    hidden = do("read_file", path=f"memory/archive/{kept.id}")
+    assert not hidden.ok
+    assert "Tea." not in hidden.content
 
 
 def test_what_is_not_archived_is_not_moved_there(root: Path, do: Do) -> None:

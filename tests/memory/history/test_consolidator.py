@@ -81,6 +81,14 @@ FAILURES = {
     "blank": "  \n",
     "error text": "Error 500: internal server error",
     "page": "<html><body>502 Bad Gateway</body></html>",
+    "JSON facts": f'{{"facts": ["{FACT}"]}}',
+    "only thoughts": f"<think>{FACT}</think>",
+    "thoughts that never end": f"<think>\n{FACT}",
+    "thoughts in a code block": f"```\n<think>\n{FACT}\n```",
+    "a page with facts": f"<!doctype html>\n{FACT}",
+    "an apology": "I'm sorry, but I can't help with that.",
+    "filtered": Reply(FACT, "content_filter"),
+    "no reason to stop": Reply(FACT, ""),
     "object": '{"error": {"type": "overloaded_error"}}',
 }
 

@@ -16,7 +16,8 @@ from jenny.workspace.errors import FileMissing
 from jenny.workspace.snapshots import shelf
 from memory import tasks
 from memory.management import snapshots
-from memory.models import LOOK_EVERY, SnapshotState
+from memory.models import SnapshotState
+from memory.models.snapshot_state import LOOK_EVERY
 from tests.memory.management.conftest import START
 
 pytestmark = pytest.mark.django_db

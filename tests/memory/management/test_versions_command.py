@@ -12,6 +12,7 @@ from jenny.chat import commands
 from jenny.chat.models import Conversation
 from jenny.chat.views.replies import reply_to
 from jenny.markdown.render import render
+from jenny.workspace import rules
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.git.store import Repository
 from jenny.workspace.versions.history import open_history
@@ -100,7 +101,7 @@ def test_dream_log_shows_the_newest_and_those_before(root, say):
     """28, GIT2: Dream's and undoings only, without a place for anybody's edits."""
     a = dream(root, 1, {"USER.md": b"# User\n- one\n"})
     (root / "SOUL.md").write_text("# Mine\n")
-    b = dream(root, 2, {"USER.md": b"# User\n- one\n- two\n", "skills/a b/SKILL.md": b"how\n"})
+    b = dream(root, 2, {"USER.md": b"# User\n- one\n- two\n", "skills/a-b/SKILL.md": b"how\n"})
     (root / "SOUL.md").write_text("# Mine again\n")
     commit_pending(root)
     told = say("/dream-log")
@@ -109,7 +110,7 @@ def test_dream_log_shows_the_newest_and_those_before(root, say):
     assert f"- `{a[:8]}` " in told
     assert "outside" not in told
     assert "- `USER.md` +1 −0\n" in told
-    assert "- `skills/a b/SKILL.md` +1 −0 (new)" in told
+    assert "- `skills/a-b/SKILL.md` +1 −0 (new)" in told
     assert "```diff\n" in told
     assert "+- two\n" in told
     assert f"`/dream-restore {b[:8]}` undoes it." in told
@@ -215,8 +216,10 @@ def test_the_list_counts_what_it_shows(root, say):
     assert {row["kind"] for row in only} == {"edits", "first"}
 
 
-def test_hostile_content_stays_content(root, say):
-    """22, AUT5: fences, scripts and images in files and names are shown, not obeyed."""
+def test_hostile_content_stays_content(root, say, monkeypatch):
+    """22, AUT5: fences, scripts and images in files and names are shown, not obeyed; also in a
+    name that Dream could not give today."""
+    monkeypatch.setattr(rules, "_checking", {})
     evil = "```\n<img src=x onerror=alert(1)>\n````\n[x](javascript:alert(1))\n~~~\n"
     path = "skills/`<svg onload=alert(1)>`/SKILL.md"
     sha = dream(root, 1, {"USER.md": evil.encode(), path: evil.encode()})

@@ -1,0 +1,82 @@
+"""``manage.py dream``, ``/dream`` with words behind it, and ``say``."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from jenny.chat import commands
+from jenny.chat.models import Conversation, Message
+from jenny.chat.tasks import dreaming
+from memory.dream import telling
+from memory.management.dreaming import asking
+from memory.models import DreamRun
+from tests.model_server import Fail
+from tests.support.dreams import MEMORY, add, batch_of, finish
+
+
+def command(capsys, *words):
+    """What the command prints."""
+    call_command("dream", *words)
+    return capsys.readouterr().out
+
+
+def test_the_command_runs_dream_itself(dreams, capsys):
+    """Its JSON says everything about the run, files before and after included."""
+    (one,) = dreams.say("- [durable] Bees.")
+    dreams.model.script(add("- Bees.", one))
+    dreams.model.script(finish(saved=[one]))
+    dreams.model.script("Done.")
+    told = json.loads(command(capsys, "--json"))
+    assert (told["ok"], told["status"]) == (True, "completed")
+    assert told["cursor"] == {"before": 0, "after": one}
+    assert told["entries"][0]["verdict"] == "saved"
+    assert told["writes"][0]["ok"]
+    assert "- Bees." not in told["files"][MEMORY]["before"]
+    assert "- Bees." in told["files"][MEMORY]["after"]
+    assert told["commits"]
+    assert told["snapshot"]
+    assert told["tokens"]["input"] > 0
+    assert "Nothing to process" in command(capsys)
+
+
+def test_the_command_fails_when_dream_does_not_get_on(dreams, capsys):
+    """Exit code and sentence tell it; a run that is under way is not disturbed."""
+    dreams.say("- [durable] Bees.")
+    dreams.model.always(batch_of, Fail(401))
+    with pytest.raises(CommandError, match="Dream failed"):
+        command(capsys)
+    assert json.loads(command(capsys, "--json"))["ok"] is False
+    run = asking.ask(dreams.workspace, "manual").run
+    DreamRun.claim(run.pk, "somebody", 600)
+    with pytest.raises(CommandError, match="already running"):
+        command(capsys)
+
+
+def replies(chat):
+    """The replies in a conversation."""
+    rows = Message.objects.filter(conversation=chat, kind=Message.Kind.REPLY)
+    return list(rows.order_by("pk").values_list("text", flat=True))
+
+
+def test_the_chat_gets_one_outcome(dreams):
+    """Dreaming… at once, then one outcome however often it is told; words behind the command
+    are answered with where the settings are, and start nothing."""
+    chat = Conversation.objects.create(workspace=dreams.workspace)
+    assert dreaming.carry_out(chat, commands.parse("/dream")).startswith("Nothing to process")
+    run = DreamRun.objects.get()
+    telling.tell(run.asker, run.told)
+    assert [text.split(".")[0] for text in replies(chat)] == ["Dreaming…", "Nothing to process"]
+    told = dreaming.carry_out(chat, commands.parse("/dream budget 5000"))
+    assert "/settings/memory/" in told
+    assert DreamRun.objects.count() == 1
+
+
+def test_an_outcome_outlives_its_conversation(dreams):
+    """Who asked may be gone by then; the alarm is told where the person was last."""
+    chat = Conversation.objects.create(workspace=dreams.workspace)
+    telling.tell(f"chat:{dreams.workspace.pk}:1", "Gone.")
+    telling.announce(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
+    telling.announce(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
+    assert replies(chat) == ["Dream has failed."]
