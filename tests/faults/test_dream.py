@@ -210,3 +210,26 @@ def test_valkey_that_forgets_and_goes_hands_nothing_over(place):
     place.stack.manage("shell", "-v0", "-c", f"from memory.tasks import dream; dream({run})")
     assert len(rows(place)) == runs + 1
     assert (place.root / MEMORY).read_text().count("A fact without Valkey.") == 1
+
+
+def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
+    """Two processes of their own on one database and one Valkey: one of them dreams, and the other
+    is told so."""
+    stack = start_stack(DATABASE_URL=new_database(), **environment_for(model_server.url))
+    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    Client(stack.url).login(OWNER, PASSWORD).begin("/status")
+    root = next(iter(stack.data.workspaces.iterdir()))
+    one = log.append(root, [NewEntry("- [durable] Two hosts.")]).entries[0].cursor
+    model_server.script(Gate("hosts"), add("- Two hosts.", one), when=shows("Two hosts"))
+    model_server.script(finish(saved=[one]), when=shows("Two hosts"))
+    model_server.script("Done.", when=shows("Two hosts"))
+    told: list[str] = []
+    first = threading.Thread(target=lambda: told.append(stack.manage("dream")))
+    first.start()
+    wait_until(lambda: [r for r in model_server.requests if shows("Two hosts")(r)], 60, "a run")
+    assert "already running" in stack.manage("dream", check=False)
+    model_server.open("hosts")
+    first.join()
+    assert "Dream completed in" in told[0]
+    assert (root / MEMORY).read_text().count("Two hosts.") == 1
+    assert cursors.dream_cursor(root) == one
