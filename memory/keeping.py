@@ -11,25 +11,22 @@ from memory.archive import store
 from memory.archive.form import FOLDER
 from memory.forgotten import PATH as FORGOTTEN
 from memory.forgotten import stones
-from memory.history import archive as segments
-from memory.history import log, tail
 
 _SHOWN = 20
 
 # Every place in a workspace that may hold a text which stood in a memory file or was said, beside
 # the memory files themselves; globs from the workspace's folder. The database (conversations,
-# provenance), the versions (memory/.git) and the snapshots hold copies too.
+# provenance), the versions (memory/.git), the snapshots and the trash hold copies too.
 STORES: tuple[str, ...] = (
     *files.BY_PATH,
     files.INSTRUCTIONS,
     f"{files.SKILLS}/**/*",
     "prompts/*",
-    log.PATH,
-    tail.CUT,
+    "memory/*",
     f"{FOLDER}/*",
-    FORGOTTEN,
-    pins.PATH,
-    f"{locks.OWN_FOLDER}/writes.jsonl",
+    "output/**/*",
+    "uploads/**/*",
+    f"{locks.OWN_FOLDER}/*",
     f"{locks.OWN_FOLDER}/journal/*",
 )
 
@@ -42,7 +39,7 @@ def stores(root: Path) -> tuple[str, ...]:
         for path in root.glob(pattern)
         if path.is_file() and not path.is_symlink()
     }
-    return tuple(sorted(found | set(segments.segments(root))))
+    return tuple(sorted(found))
 
 
 def check(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (nothing is repaired: these are people's decisions)

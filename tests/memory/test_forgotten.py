@@ -8,7 +8,7 @@ import pytest
 from jenny.workspace.errors import WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from jenny.workspace.versions.record import commit_pending
-from memory import context, forgotten, funnel, hearing
+from memory import context, forgotten, funnel, hearing, keeping, pins
 from memory.errors import NotForgotten
 from memory.history import log
 from memory.history import prompt as pending
@@ -235,6 +235,20 @@ def refusal(root: Path, text: str) -> str:
     with pytest.raises(WriteRefused) as error:
         by(root, "dream").edit("USER.md", lambda old: (old or b"") + text.encode())
     return error.value.rule
+
+
+def test_every_store_of_a_text_is_known(root):
+    """Whoever looks for every copy of a text finds the files that hold one: none is outside."""
+    log.append(root, [NewEntry(f"- [durable] {NUTS.decode()[2:]}")])
+    pins.pin(root, "USER.md", 6, Actor("browser"))
+    without_line(root, "command")
+    holding = {
+        str(path.relative_to(root))
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.parts and b"since childhood" in path.read_bytes()
+    }
+    assert holding > {"memory/history.jsonl", "memory/.forgotten.jsonl", "memory/.pins.jsonl"}
+    assert holding <= set(keeping.stores(root))
 
 
 def test_listening_is_by_sentences():
