@@ -273,3 +273,23 @@ def test_the_stream_is_neither_packed_nor_held_back(place, words):
         assert answer.headers["x-accel-buffering"] == "no"
         assert "no-transform" in answer.headers["cache-control"]
         assert next(answer.iter_lines()).startswith("retry:")
+
+
+def test_an_edit_while_a_summary_is_made(place, words):
+    """Chat waits for no summary, and neither does an edit: what comes of the summary belongs to
+    the version it was made of, and is there when that one is shown again."""
+    place.model.script(Gate("sum " + words), FACT.format(words), when=sums(words))
+    chat = place.talk(words, 2)
+    place.owner.send(chat, "/compact")
+    wait_until(lambda: place.summaries(words), what="the request")
+    place.model.script("Anew.", when=answers("other " + words))
+    edit(place, chat, ids(place, chat)[1], "other " + words)
+    assert "Anew." in place.owner.answer(chat)
+    place.model.open("sum " + words)
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    wait_until(lambda: not place.held(chat), what="the end of it")
+    assert place.column(chat, "summarised_through") < entry.messages[0]
+    assert "messages summarised" not in place.owner.thread(chat)
+    step(place, chat, ids(place, chat)[1], -1)
+    assert place.column(chat, "summarised_through") == entry.messages[1]
+    assert "4 messages summarised" in text_of(place.owner.thread(chat))
