@@ -109,6 +109,7 @@ def _page(
         "problem": problem,
         "undone": all(row.undone_at is not None for row in rows),
         "can_undo": any(step.label in {"clean", "moved on"} for step in steps),
+        "conflicts": any(step.label == "conflict" for step in steps),
         "asks": any(step.label in {"moved on", "conflict"} or step.left_out for step in steps),
         "groups": pages.groups_of(accounts.account(request), chat.workspace),
     }
