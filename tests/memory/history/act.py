@@ -4,6 +4,8 @@
 killed with SIGKILL right before its n-th step that reaches the disk; until one gets through. Each
 time another process adds an entry and moves what may be moved. One line of JSON each time.
 
+``act.py many_first FOLDER WORKERS``: so many processes add the first entry beside an older history.
+
 ``act.py crowd FOLDER SEED WORKERS TIMES KILLS``: so many processes add entries at once, beside one
 that moves old entries to the archive, one that reads, and one that writes the file as a restore
 does; processes are killed at random and begin anew, until all have added what they had to.
@@ -194,6 +196,18 @@ def rewrite(root: Path) -> None:
         time.sleep(0.05)
 
 
+def many_first(folder: Path, workers: int) -> None:
+    """So many processes add the first entry at once, beside an older history."""
+    root = folder / "workspace"
+    start_older(root)
+    children = [
+        forked(lambda number=number: log.append(root, [NewEntry(f"new {number}")]))
+        for number in range(workers)
+    ]
+    assert all(map(ended, children))
+    say({"then": state(root)})
+
+
 def crowd(folder: Path, seed: int, workers: int, times: int, kills: int) -> None:
     """All of them at once, under kills."""
     root = folder / "workspace"
@@ -240,5 +254,7 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case "die", folder, name:
             die(Path(folder), globals()[name])
+        case "many_first", folder, workers:
+            many_first(Path(folder), int(workers))
         case "crowd", folder, *numbers:
             crowd(Path(folder), *map(int, numbers))

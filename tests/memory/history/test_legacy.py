@@ -214,6 +214,16 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(in_memory: Path) -> Non
         assert not [name for name in then if name.endswith(".bak.2")]
 
 
+def test_many_at_once_take_it_over_once(in_memory: Path) -> None:
+    """Whoever is first does; every new entry stands behind the old ones."""
+    (told,) = run("many_first", in_memory, 6)
+    (rows,) = rows_of(told["then"]).values()
+    assert [row["cursor"] for row in rows] == list(range(1, 47))
+    assert [row["content"] for row in rows[:40]] == [f"old {at}" for at in range(1, 41)]
+    assert {row["content"] for row in rows[40:]} == {f"new {at}" for at in range(6)}
+    assert [name for name in told["then"] if "HISTORY" in name] == ["HISTORY.md.bak"]
+
+
 def findings(root: Path, *, repair: bool = False) -> list[Finding]:
     """What is said of the older history."""
     return [
