@@ -16,7 +16,7 @@ _SHOWN = 20
 
 # Every place in a workspace that may hold a text which stood in a memory file or was said, beside
 # the memory files themselves; globs from the workspace's folder. The database (conversations,
-# provenance), the versions (memory/.git), the snapshots and the trash hold copies too.
+# what turns changed), the versions (memory/.git), the snapshots and the trash hold copies too.
 STORES: tuple[str, ...] = (
     *files.BY_PATH,
     files.INSTRUCTIONS,

@@ -1,0 +1,39 @@
+"""From a line of a memory file back to what was said, in a real instance."""
+
+import json
+
+from memory.history import reading
+from tests.model_server import Call, Say
+from tests.support.place import COUNTER
+
+
+def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
+    """What the assistant wrote in a turn names the turn and its messages; a note that it made is
+    anchored in the person's message."""
+    words = f"bicycles number {next(COUNTER)} and more"
+
+    def rule(request):
+        return bool(request.json.get("tools")) and any(
+            words in text for text in request.texts("user")
+        )
+
+    root = next(iter(scripted.data.workspaces.iterdir()))
+    (root / "USER.md").write_text("# User\n\n- Lives by the lake\n")
+    edit = {"path": "USER.md", "old_text": "- Lives", "new_text": f"- Has {words}\n- Lives"}
+    model_server.script(
+        Call("edit_file", edit), Call("remember", {"text": f"The user has {words}"}), when=rule
+    )
+    model_server.script(Say("Done."), when=rule)
+    chat = owner.begin(f"I have {words}")
+    owner.answer(chat)
+    told = json.loads(scripted.manage("why", "USER.md:3", "--json"))
+    assert told["text"] == f"Has {words}"
+    assert told["writes"][0]["actor"] == "chat"
+    (speech,) = told["messages"]
+    assert speech["conversation"] == chat
+    assert [row["who"] for row in speech["said"]] == ["user", "answer"]
+    assert speech["said"][0]["excerpt"] == f"I have {words}"
+    assert owner.get(speech["said"][0]["url"]).status_code in {200, 302}
+    (note,) = [row for row in reading.pending(root).entries if words in row.content]
+    user = speech["said"][0]["id"]
+    assert (note.conversation, note.messages) == (chat, (user, user))
