@@ -46,7 +46,7 @@ def system(
     real = paths.real_root(root)
     text = "\n".join(row.text for row in batch.entries)[:_LOOKED_AT]
     parts = {
-        "rules": _rules(TOOLS),
+        "rules": _rules(),
         "guide": f"# The guide\n\n{(guide or guides.read(real)).text}",
         "files": _files(real),
         "pins": _pinned(real),
@@ -74,9 +74,9 @@ def first_message(batch: Batch) -> Message:
 
 
 @cache
-def _rules(tools: Sequence[Tool]) -> str:
+def _rules() -> str:
     text = _RULES.read_text(encoding="utf-8").strip()
-    return _filled(text, {"tools": _listed(tools), "writable": places.WRITABLE_WORDS})
+    return _filled(text, {"tools": _listed(TOOLS), "writable": places.WRITABLE_WORDS})
 
 
 def _filled(text: str, values: dict[str, str]) -> str:
