@@ -14,11 +14,13 @@ from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory.dream import aftermath, counters, outcomes, telling, traces
 from memory.history import cursors
+from memory.management.dreaming import alarms
 from memory.models import DreamRun
 
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 10.0
+_CAUSE = "The process that ran the last one has died."
 
 
 def take_over(run: DreamRun) -> bool:
@@ -63,8 +65,11 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
     except WorkspaceError as error:
         facts["notes"] = [error.sentence]
     try:
-        counted = counters.after(counters.load(root), "fault", is_empty=None, gave_up=False)
+        counted = counters.load(root)
+        raised = counters.reached(counted, "fault", is_empty=None, cause=_CAUSE)
+        counted = counters.after(counted, "fault", is_empty=None, gave_up=False)
         counters.store(root, counted, Actor("pipeline", run=run.name))
+        alarms.keep(run, counters.standing(counted, _CAUSE), raised)
     except WorkspaceError as error:
         log.warning("dream.not_counted", extra={"run": run.pk, "cause": type(error).__name__})
     return facts

@@ -21,14 +21,15 @@ from jenny.agent.watch import Watch
 from jenny.workspace import config as workspace_config
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
-from memory.dream import cycle, limits, outcomes, telling
+from memory.dream import cycle, limits, outcomes
 from memory.dream.job import Done, Job, Lost
 from memory.management import snapshots
+from memory.management.dreaming import alarms
 from memory.management.dreaming.book import RowBook, held
 from memory.management.dreaming.heart import WATCHES, Heart
 from memory.management.dreaming.lending import give_back
 from memory.management.dreaming.reaping import take_over, tell
-from memory.models import DreamEntry, DreamRun, DreamState
+from memory.models import DreamEntry, DreamRun
 
 log = logging.getLogger(__name__)
 
@@ -200,7 +201,7 @@ def _ended(run: DreamRun, done: Done, asked: _Model, config: Config | None) -> D
         "dream.ended",
         extra={"run": run.pk, "status": run.status, "workspace": str(run.workspace_id)},
     )
-    _alarm(run, done)
+    alarms.keep(run, done.standing, done.alarms)
     tell(run)
     return run
 
@@ -236,18 +237,3 @@ def _entries(done: Done) -> list[dict[str, object]]:
         for row in done.batch.passed
     ]
     return rows
-
-
-def _alarm(run: DreamRun, done: Done) -> None:
-    """What stands on every page, in the chat and in the log, when a count has reached four."""
-    standing = [asdict(alarm) for alarm in done.standing]
-    DreamState.objects.filter(workspace=run.workspace_id).update(alarms=standing)
-    for alarm in done.alarms:
-        log.error(
-            "dream.alarm",
-            extra={"run": run.pk, "workspace": str(run.workspace_id), "alarm": alarm.kind},
-        )
-        try:
-            telling.announce(str(run.workspace_id), f"{run.name}:{alarm.kind}", alarm.sentence)
-        except Exception:  # the outermost edge: the alarm stands on every page all the same
-            log.exception("dream.not_announced", extra={"run": run.pk})

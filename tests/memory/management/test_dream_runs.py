@@ -12,7 +12,7 @@ from jenny.workspace.versions.history import open_history
 from memory.dream import counters
 from memory.history import log
 from memory.management.dreaming import asking, book, notices, reaping, running
-from memory.management.dreaming.heart import lease_key
+from memory.management.dreaming.heart import WATCHES, lease_key
 from memory.models import DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
 from tests.model_server import Call, Fail, Say, Stop
@@ -322,6 +322,42 @@ def test_a_dead_run_is_taken_over_when_somebody_asks(dreams, valkey):
     assert not claimed.end(status="completed")
     assert timedelta(minutes=2) > DEAD_AFTER
     assert valkey.get(lease_key(dreams.workspace.pk)) is None
+
+
+def test_runs_that_die_raise_the_alarm(dreams):
+    """Four in a row whose process died are an alarm, with the cause; the first that gets on ends
+    it."""
+    for _ in range(4):
+        run = asking.ask(dreams.workspace, "manual").run
+        assert DreamRun.claim(run.pk, "somebody", 600)
+        DreamRun.objects.filter(state="running").update(
+            heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1)
+        )
+        reaping.reap()
+    (alarm,) = notices.of(dreams.workspace)
+    assert alarm.text.startswith("Dream has failed 4 times in a row.")
+    assert "has died" in alarm.text
+    assert dreams.run().status == "nothing_pending"
+    assert notices.of(dreams.workspace) == []
+
+
+def test_a_shutdown_ends_a_run_in_the_middle(dreams):
+    """What it wrote is a version of an interrupted run; the entries come back."""
+    (one,) = dreams.say("- [durable] First.")
+    dreams.model.script(add("- First.", one))
+    original = dreams.model.take
+
+    def take(request):
+        if len(dreams.shown()) == 1:
+            WATCHES.end()
+        return original(request)
+
+    dreams.model.take = take
+    run = dreams.run()
+    assert (run.status, dreams.cursor) == ("interrupted", 0)
+    assert "Dream was interrupted" in run.sentence
+    with open_history(dreams.root) as versions:
+        assert versions.log(limit=1)[0].subject == "dream: interrupted run"
 
 
 def test_a_claim_ends_at_its_deadline(dreams):
