@@ -73,3 +73,17 @@ class PresetForm(ModelForm):
         ].help_text = (
             "Empty: the stored key stays. A key is sent only to the address it was entered for."
         )
+
+    @property
+    def wants_trial(self) -> bool:
+        """Only what decides whether it answers is worth a call: model, address and key."""
+        named = ("model", "baseUrl")
+        is_changed = any((self.initial[one] or "") != self.cleaned_data[one] for one in named)
+        return super().wants_trial and (is_changed or bool(self.cleaned_data["apiKey"]))
+
+    def clean(self) -> dict[str, Any]:
+        """An empty key field means the key of the try before, if there was one."""
+        data = super().clean() or {}
+        if "baseUrl" in data:
+            self.take_waiting(data)
+        return data

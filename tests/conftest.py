@@ -22,6 +22,8 @@ for name in [name for name in os.environ if name.startswith(("JENNY_", "ANTHROPI
 for name in ("DATABASE_URL", "REDIS_URL"):
     os.environ.pop(name, None)
 os.environ["JENNY_DATA_DIR"] = str(SCRATCH / "data")
+# No test asks a real provider: whatever would leave this machine goes to a proxy that is not there.
+os.environ["HTTPS_PROXY"] = os.environ["https_proxy"] = "http://127.0.0.1:9"
 os.environ["DJANGO_SETTINGS_MODULE"] = "jenny.settings"
 # Playwright's synchronous API runs an event loop in the test's thread; Django takes that
 # for asynchronous code, which it is not.

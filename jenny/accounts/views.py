@@ -19,7 +19,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import access, kept, setup_token, zones
 from jenny.accounts.errors import OwnerExists
-from jenny.accounts.forms import ConnectionForm, LoginForm, SetupForm
+from jenny.accounts.forms import ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
 from jenny.accounts.models import Account
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
@@ -91,8 +91,9 @@ def setup_model(request: HttpRequest) -> HttpResponse:
         taken=load(root).presets,
         origins=person.keys(),
         environment=access.environment(),
+        waiting=waiting_key(request),
     )
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and is_fit(request, form, person):
         try:
             form.save(person, root)
         except WorkspaceError as error:

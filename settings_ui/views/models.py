@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jenny.accounts import access, connections, endpoints, probe
 from jenny.accounts.addresses import ANTHROPIC, origin
 from jenny.accounts.errors import ConnectionProblem
-from jenny.accounts.forms import ConnectionForm
+from jenny.accounts.forms import ConnectionForm, is_fit, waiting_key
 from jenny.accounts.models import Account, ApiKey
 from jenny.agent.errors import AgentError
 from jenny.workspace.config import Config, load
@@ -43,6 +43,7 @@ def page(request: HttpRequest) -> HttpResponse:
     """List what can be chosen; by POST, make a preset or choose another connection."""
     person, workspace = access.account(request), access.workspace(request)
     if request.method != "POST":
+        waiting_key(request)
         return _page(request, person, load(workspace.root))
     config = load(workspace.root)
     form = ConnectionForm(
@@ -50,8 +51,9 @@ def page(request: HttpRequest) -> HttpResponse:
         taken=config.presets,
         origins=person.keys(),
         environment=access.environment(),
+        waiting=waiting_key(request),
     )
-    if not form.is_valid():
+    if not form.is_valid() or not is_fit(request, form, person):
         return _page(request, person, config, form)
     try:
         name = form.save(person, workspace.root)
@@ -105,11 +107,16 @@ def preset(request: HttpRequest, name: str) -> HttpResponse:
     row = load(workspace.root).presets.get(name)
     if row is None:
         raise Http404
-    form = PresetForm(request.POST if request.method == "POST" else None, row=row)
-    if request.method == "POST" and form.is_valid():
+    form = PresetForm(
+        request.POST if request.method == "POST" else None,
+        row=row,
+        environment=access.environment(),
+        waiting=waiting_key(request),
+    )
+    if request.method == "POST" and form.is_valid() and is_fit(request, form, person):
         try:
             changed = connections.put(workspace.root, name, form.values(), use=False)
-            changed = form.keep_key(person, access.environment().base_url) or changed
+            changed = form.keep_key(person) or changed
         except WorkspaceError as error:
             form.add_error(None, error.sentence)
         else:

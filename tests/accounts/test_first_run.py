@@ -12,6 +12,7 @@ from django.test import Client
 from jenny.accounts import setup_token
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace.config import load
+from tests.model_server import Fail, ModelServer
 
 pytestmark = pytest.mark.django_db
 GOOD = {"username": "anatole", "password": "correct horse battery staple", "zone": "Asia/Tokyo"}
@@ -214,7 +215,8 @@ class TestModel:
     def test_a_key_is_enough(self, person: Client) -> None:
         """Paste a key: Claude answers from then on, and the key is in no file and no page."""
         key = "sk-ant-api03-abcdefghijklmnop"
-        answer = person.post("/setup/model/", {"connection": "anthropic", "apiKey": f" {key}\n"})
+        form = {"connection": "anthropic", "apiKey": f" {key}\n", "untried": "1"}
+        answer = person.post("/setup/model/", form)
         assert answer.status_code == 302
         owner = Account.objects.get()
         assert owner.keys() == {"https://api.anthropic.com": key}
@@ -226,10 +228,32 @@ class TestModel:
     def test_another_server(self, person: Client) -> None:
         """A local server needs an address and a model, and no key."""
         form = {"connection": "endpoint", "baseUrl": "http://localhost:11434/v1", "model": "qwen"}
+        form["untried"] = "1"
         assert person.post("/setup/model/", form).status_code == 302
         preset = load(Workspace.objects.get().root).presets["localhost"]
         assert (preset.base_url, preset.model) == ("http://localhost:11434", "qwen")
         assert Account.objects.get().keys() == {}
+
+    def test_it_is_tried_before_it_is_accepted(self, person: Client) -> None:
+        """A key that does not work is told at once, and the second button goes on with it."""
+        form = {"connection": "endpoint", "model": "m", "apiKey": "typed-key-0123456789"}
+        with ModelServer() as model:
+            model.script(Fail(401))
+            answer = person.post("/setup/model/", form | {"baseUrl": model.url})
+            assert answer.status_code == 422
+            assert "refused the key" in answer.text
+            assert load(Workspace.objects.get().root).presets == {}
+            again = form | {"baseUrl": model.url, "apiKey": "", "untried": "1"}
+            assert person.post("/setup/model/", again)["Location"] == "/chat/"
+            assert Account.objects.get().keys() == {model.url: "typed-key-0123456789"}
+            assert len(model.requests) == 1
+
+    def test_no_provider_is_reached_from_here(self, person: Client) -> None:
+        """The tests cannot ask a real one: whatever goes out goes to a proxy that is not there."""
+        form = {"connection": "anthropic", "apiKey": "sk-ant-api03-abcdefghijklmnop"}
+        answer = person.post("/setup/model/", form)
+        assert answer.status_code == 422
+        assert "could not be reached" in answer.text
 
     @pytest.mark.parametrize(
         ("form", "field"),

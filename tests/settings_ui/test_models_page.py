@@ -15,7 +15,15 @@ from tests.model_server import Fail, ModelServer, Say
 PAGE = "/settings/models/"
 ANTHROPIC = "https://api.anthropic.com"
 KEY = "sk-ant-api03-abcdefghijklmnop"
-LOCAL = {"connection": "endpoint", "baseUrl": "http://localhost:11434", "model": "qwen"}
+# Nobody is there: most tests here are about what is saved, and not about the try before it.
+UNTRIED = {"untried": "1"}
+LOCAL = {
+    "connection": "endpoint",
+    "baseUrl": "http://localhost:11434",
+    "model": "qwen",
+    **UNTRIED,
+}
+CLAUDE = {"connection": "anthropic", "apiKey": KEY, **UNTRIED}
 
 
 def row(client: Client, name: str) -> Any:
@@ -40,7 +48,7 @@ def test_a_fresh_page_shows_the_demo_model_in_use(client: Client) -> None:
 
 def test_a_key_connects_claude(client: Client, ana: Account, root: Path) -> None:
     """One key is enough; the page then shows its last four letters and nothing more."""
-    form = {"connection": "anthropic", "apiKey": KEY, "model": "claude-x", "maxTokens": "500"}
+    form = {**CLAUDE, "model": "claude-x", "maxTokens": "500"}
     assert "claude" in said(client, PAGE, **form)
     line = row(client, "claude")
     assert (line.model, line.address, line.key, line.is_current) == (
@@ -61,7 +69,7 @@ def test_the_key_is_ciphertext_in_the_database_and_nowhere_else(
     client: Client, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Not in config.json, its copies, the log, the session."""
-    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    said(client, PAGE, **CLAUDE)
     assert KEY.encode() not in bytes(ApiKey.objects.get().ciphertext)
     files = [file for file in root.rglob("*") if file.is_file()]
     assert files
@@ -81,9 +89,9 @@ def test_a_wrong_form_does_not_show_the_key_again(client: Client) -> None:
 
 def test_a_key_is_not_sent_to_a_new_address(client: Client, ana: Account) -> None:
     """Changing a preset's address leaves the key with the old one."""
-    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    said(client, PAGE, **CLAUDE)
     url = "/settings/models/preset/claude/"
-    said(client, url, model="m", baseUrl="https://evil.example")
+    said(client, url, model="m", baseUrl="https://evil.example", **UNTRIED)
     endpoint, _ = access.model_for(ana.current_workspace)
     assert (endpoint.base_url, endpoint.key) == ("https://evil.example", "")
     assert row(client, "claude").key == "none"
@@ -91,19 +99,19 @@ def test_a_key_is_not_sent_to_a_new_address(client: Client, ana: Account) -> Non
 
 def test_a_key_is_replaced_or_left_alone(client: Client, ana: Account) -> None:
     """An empty field keeps the key; a filled one takes its place."""
-    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    said(client, PAGE, **CLAUDE)
     url = "/settings/models/preset/claude/"
     assert KEY not in client.get(url).text
     assert "••••mnop" in client.get(url).text
-    said(client, url, model="claude-y", baseUrl=ANTHROPIC)
+    said(client, url, model="claude-y", baseUrl=ANTHROPIC, **UNTRIED)
     assert ana.keys() == {ANTHROPIC: KEY}
-    said(client, url, model="claude-y", baseUrl=ANTHROPIC, apiKey=KEY + "-new1")
+    said(client, url, model="claude-y", baseUrl=ANTHROPIC, apiKey=KEY + "-new1", **UNTRIED)
     assert ana.keys() == {ANTHROPIC: KEY + "-new1"}
 
 
 def test_a_removed_key_is_gone_and_said_to_be_missing(client: Client, ana: Account) -> None:
     """Claude is not silently replaced by the demo model: the line says what is missing."""
-    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    said(client, PAGE, **CLAUDE)
     key = ApiKey.objects.get()
     assert ANTHROPIC in said(client, f"/settings/models/keys/{key.pk}/remove")
     assert ana.keys() == {}
@@ -115,7 +123,7 @@ def test_a_key_of_another_instance_is_said_to_be_unreadable(
     client: Client, ana: Account, settings: Any
 ) -> None:
     """After the secret key changed, the page asks for the key anew instead of failing."""
-    said(client, PAGE, connection="anthropic", apiKey=KEY)
+    said(client, PAGE, **CLAUDE)
     ApiKey.objects.update(ciphertext=b"made with another secret key")
     assert "no longer readable" in row(client, "claude").key
     assert "enter it again" in client.get(PAGE).text
@@ -244,8 +252,9 @@ class TestButton:
         """With the stored key, really, and in words."""
         model.script(Say("hello"))
         said(
-            client, PAGE, connection="endpoint", baseUrl=model.url, model="m", apiKey=KEY, name="t"
-        )
+            client, PAGE, connection="endpoint", baseUrl=model.url, model="m", apiKey=KEY,
+            name="t", **UNTRIED,
+        )  # fmt: skip
         assert "m answered in" in said(client, "/settings/models/test", name="t")
         assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"
         assert len(model.requests) == 1
@@ -253,7 +262,7 @@ class TestButton:
     def test_it_says_what_is_wrong_in_place(self, client: Client, model: ModelServer) -> None:
         """For htmx as a fragment, without the frame of the page."""
         model.script(Fail(401))
-        said(client, PAGE, connection="endpoint", baseUrl=model.url, model="m", name="t")
+        said(client, PAGE, connection="endpoint", baseUrl=model.url, model="m", name="t", **UNTRIED)
         answer = client.post("/settings/models/test", {"name": "t"}, headers={"HX-Request": "true"})
         assert answer.status_code == 200
         assert "<html" not in answer.text
@@ -267,3 +276,95 @@ class TestButton:
     def test_a_name_that_is_gone(self, client: Client) -> None:
         """Removed in another tab meanwhile."""
         assert "no model preset called gone" in said(client, "/settings/models/test", name="gone")
+
+
+class TestTrying:
+    """A connection is tried once before it is accepted."""
+
+    @pytest.fixture
+    def form(self, model: ModelServer) -> dict[str, str]:
+        """A server that is there, with a key."""
+        return {
+            "connection": "endpoint", "baseUrl": model.url, "model": "m", "apiKey": KEY,
+            "name": "t",
+        }  # fmt: skip
+
+    def test_what_answers_is_saved(
+        self, client: Client, model: ModelServer, form: dict[str, str], ana: Account
+    ) -> None:
+        """One call with the very key; then it is in use."""
+        model.script(Say("hello"))
+        assert "Saved" in said(client, PAGE, **form)
+        assert row(client, "t").is_current
+        assert ana.keys() == {model.url: KEY}
+        assert [one.headers["authorization"] for one in model.requests] == [f"Bearer {KEY}"]
+
+    def test_what_fails_is_told_and_not_saved(
+        self, client: Client, model: ModelServer, form: dict[str, str], ana: Account, root: Path
+    ) -> None:
+        """The page says what the server said; nothing is stored, the key is shown nowhere, and
+        what was typed besides stands there again."""
+        model.script(Fail(401))
+        answer = client.post(PAGE, form)
+        assert answer.status_code == 422
+        assert "refused the key" in answer.text
+        assert "Save anyway" in answer.text
+        assert KEY not in answer.text
+        assert KEY not in str(dict(client.session))
+        assert answer.context["form"]["model"].value() == "m"
+        assert ana.keys() == {}
+        assert "t" not in load(root).presets
+
+    def test_it_can_be_saved_all_the_same(
+        self, client: Client, model: ModelServer, form: dict[str, str], ana: Account
+    ) -> None:
+        """The second button sends the form as the page shows it: without the key, which waits."""
+        model.script(Fail(500))
+        assert client.post(PAGE, form).status_code == 422
+        assert "Saved" in said(client, PAGE, **{**form, "apiKey": "", "untried": "1"})
+        assert ana.keys() == {model.url: KEY}
+        assert len(model.requests) == 1
+        assert "untried_key" not in client.session
+
+    def test_another_try_takes_the_key_along(
+        self, client: Client, model: ModelServer, form: dict[str, str], ana: Account
+    ) -> None:
+        """Only the model's name was wrong: the key need not be typed again."""
+        model.script(Fail(404))
+        assert client.post(PAGE, form).status_code == 422
+        model.script(Say("hello"))
+        assert "Saved" in said(client, PAGE, **{**form, "apiKey": "", "model": "right"})
+        assert ana.keys() == {model.url: KEY}
+        assert model.requests[1].headers["authorization"] == f"Bearer {KEY}"
+
+    def test_the_key_that_waits_goes_to_its_own_address_only(
+        self, client: Client, model: ModelServer, form: dict[str, str], ana: Account
+    ) -> None:
+        """Another address was typed meanwhile, or the page opened anew: it is not sent there."""
+        model.script(Fail(500))
+        client.post(PAGE, form)
+        elsewhere = {**form, "apiKey": "", "baseUrl": "http://127.0.0.1:9", "untried": "1"}
+        assert "Saved" in said(client, PAGE, **elsewhere)
+        assert ana.keys() == {}
+        model.script(Fail(500))
+        assert client.post(PAGE, {**form, "name": "u"}).status_code == 422
+        client.get(PAGE)
+        said(client, PAGE, **{**form, "apiKey": "", "name": "u", "untried": "1"})
+        assert ana.keys() == {}
+
+    def test_a_preset_is_tried_when_it_asks_otherwise(
+        self, client: Client, model: ModelServer, form: dict[str, str], root: Path
+    ) -> None:
+        """A new model is tried with the stored key; a longer reply alone costs no call."""
+        said(client, PAGE, **form, **UNTRIED)
+        url = "/settings/models/preset/t/"
+        same = {"model": "m", "baseUrl": model.url}
+        assert "is saved" in said(client, url, **same, maxTokens="500")
+        assert model.requests == []
+        model.script(Fail(404))
+        answer = client.post(url, {**same, "model": "other"})
+        assert answer.status_code == 422
+        assert "does not know the model" in answer.text
+        assert load(root).presets["t"].model == "m"
+        assert "is saved" in said(client, url, **{**same, "model": "other", "untried": "1"})
+        assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"
