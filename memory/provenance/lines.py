@@ -17,6 +17,7 @@ _COMPARED = 2_000
 _ALIKE = 5
 # A line that takes the place of several stands for so many of them.
 _REPLACED = 8
+_LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +81,25 @@ class _Pairs:
         self._free = set(range(len(left)))
         self._index = Index(line.fact.text for line in left) if len(left) <= _COMPARED else None
         self._places = {change.path: _replaced(change) for change in changes}
+        self._same: dict[str, list[int]] = {}
+        self._at: dict[tuple[str, int], int] = {}
+        for number, line in enumerate(left):
+            self._same.setdefault(line.digest, []).append(number)
+            self._at[line.path, line.fact.first] = number
 
     def origin(self, line: _Line) -> Origin:
         """The line that came, with what it stands for."""
-        same = next((at for at in sorted(self._free) if self._left[at].digest == line.digest), None)
-        if same is not None:
-            return self._made(line, "moved", [same])
+        same = self._same.get(line.digest, [])
+        while same:
+            at = same.pop(0)
+            if at in self._free:
+                return self._made(line, "moved", [at])
         near = self._near(line)
         if near is not None:
             return self._made(line, "reworded", [near])
-        there = self._places[line.path].get(line.fact.first, frozenset())
-        gone = [
-            at
-            for at in sorted(self._free)
-            if self._left[at].path == line.path and self._left[at].fact.first in there
-        ]
+        rows = self._places[line.path].get(line.fact.first, range(0))
+        found = (self._at.get((line.path, row)) for row in rows)
+        gone = [at for at in found if at in self._free]
         if gone:
             return self._made(line, "replaced", gone[:_REPLACED])
         return Origin(line.path, line.digest, "added")
@@ -123,10 +128,10 @@ class _Pairs:
         return Origin(line.path, line.digest, relation, tuple(row.digest for row in old), was_path)
 
 
-def _replaced(change: Change) -> dict[int, frozenset[int]]:
+def _replaced(change: Change) -> dict[int, range]:
     """For each line that came in a file, the lines in whose place it stands; from 1."""
     old, new = diffs.lines_of(change.old), diffs.lines_of(change.new)
-    found: dict[int, frozenset[int]] = {}
+    found: dict[int, range] = {}
     if not old or not new:
         return found
     for tag, i, j, k, m in diffs.opcodes(old, new):
@@ -134,6 +139,7 @@ def _replaced(change: Change) -> dict[int, frozenset[int]]:
             continue
         for number in range(k, m):
             # Of as many lines as before, each stands in the place of one.
-            rows = range(i + number - k, i + number - k + 1) if j - i == m - k else range(i, j)
-            found[number + 1] = frozenset(row + 1 for row in rows)
+            at = i + number - k
+            rows = range(at, at + 1) if j - i == m - k else range(i, min(j, i + _LOOKED_AT))
+            found[number + 1] = range(rows.start + 1, rows.stop + 1)
     return found
