@@ -20,7 +20,7 @@ from memory.words import CLITICS, CONTRACTED, ELIDED, NEGATIONS, NOT_NAMES, NUMB
 SHARE = 0.85
 _MARKER = re.compile(r"\s*(?:[-*+]\s+(?:\[[ xX]\]\s+)?)?")
 _TAG = re.compile(r"\[(?:permanent|durable|ephemeral|correction|skip)\]\s*")
-_LINK = re.compile(r"\[([^\]\n]{0,500})\]\([^)\s]{0,2000}\)")
+_LINK = re.compile(r"\[([^\[\]\n]{0,500})\]\([^)\s]{0,2000}\)")
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f"
 _TOKEN = re.compile(
     rf"[{_CJK}]+|[^\W_](?:[^\W_{_CJK}]|['\u2019.,:/-](?=\d)|['\u2019](?=\w))*(?:[+#]+(?!\w))?%?"

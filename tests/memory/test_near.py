@@ -130,3 +130,9 @@ def test_the_share_of_words_decides():
     assert is_near("one small word differs in this line x", "one small word differs in this line y")
     assert is_near("aa bb cc dd ee ff gg", "aa bb cc dd ee ff hh")
     assert not is_near("aa bb cc dd ee ff", "aa bb cc dd ee hh")
+
+
+@pytest.mark.parametrize("text", ["[", "[a](", "a'", "1.2,", "may ", "不", "?", "- ", "`"])
+def test_long_texts_of_signs_are_taken_apart_at_once(text):
+    """A hundred thousand brackets in a file hold nobody up: the work grows with the length."""
+    assert is_near(text * 100_000, text * 100_000)
