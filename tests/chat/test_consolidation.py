@@ -18,8 +18,8 @@ from tests.support.waiting import wait_until
 
 
 def test_a_full_context_is_summarised_and_the_thread_stays_whole(place, words):
-    """CON11: under token pressure the oldest turns go into the history and leave the context; nothing
-    leaves the page, which says what happened; the next request is smaller."""
+    """CON11: under token pressure the oldest turns go into the history and leave the context;
+    nothing leaves the page, which says what happened; the next request is smaller."""
     place.model.script(FACT.format(words), when=sums(words))
     chat = place.talk(words, 4, FULL)
     wait_until(lambda: "messages summarised" in place.owner.thread(chat), what="the divider")

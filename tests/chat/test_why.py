@@ -5,6 +5,7 @@ import json
 from memory.history import reading
 from tests.model_server import Call, Say
 from tests.support.place import COUNTER
+from tests.support.stack import OWNER
 
 
 def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
@@ -17,7 +18,7 @@ def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
             words in text for text in request.texts("user")
         )
 
-    root = next(iter(scripted.data.workspaces.iterdir()))
+    root = scripted.data.workspaces / OWNER
     (root / "USER.md").write_text("# User\n\n- Lives by the lake\n")
     edit = {"path": "USER.md", "old_text": "- Lives", "new_text": f"- Has {words}\n- Lives"}
     model_server.script(

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.support.browser import Complaints, follow
-from tests.support.stack import Stack
+from tests.support.stack import OWNER, Stack
 from tests.support.waiting import wait_until
 
 MARKDOWN = """# The garden
@@ -31,7 +31,7 @@ def water(plants: list[str]) -> None:
 @pytest.fixture
 def folder(scripted: Stack) -> Path:
     """A folder of its own in the owner's workspace, with one of every kind of file."""
-    (workspace,) = scripted.data.workspaces.iterdir()
+    workspace = scripted.data.workspaces / OWNER
     made = workspace / f"files {uuid.uuid4().hex[:8]}"
     (made / "deep").mkdir(parents=True)
     (made / "garden.md").write_text(MARKDOWN)
@@ -182,7 +182,7 @@ def test_everything_works_without_script(
     follow(page, page.get_by_role("link", name="Trash").click)
     row = page.locator(".rows > li", has_text=f"{folder.name}/deep")
     follow(page, row.get_by_role("button", name="Put back").click)
-    wait_until(lambda: (folder / "deep/old.md").exists(), what="the folder to be back")
+    wait_until((folder / "deep/old.md").exists, what="the folder to be back")
 
 
 def test_a_drawing_runs_nothing(

@@ -21,7 +21,7 @@ LAST = "- Lives on the third floor"
 @pytest.fixture
 def root(scripted: Stack) -> Path:
     """The workspace's folder, with a USER.md that is no template."""
-    folder = next(iter(scripted.data.workspaces.iterdir()))
+    folder = scripted.data.workspaces / OWNER
     (folder / "USER.md").write_text(f"# User\n\n{LAST}\n")
     return folder
 
@@ -131,9 +131,9 @@ def test_commands_remember_forget_and_bring_back_without_script(
     owner.send(chat, f"/forget {fact}")
     assert fact not in path.read_text()
     page.goto(f"/chat/{chat}/")
-    page.get_by_role("link", name="Undo").click()
+    follow(page, page.get_by_role("link", name="Undo").click)
     expect(page.get_by_text("This was forgotten")).to_be_visible()
-    page.get_by_role("button", name="Bring it back").click()
+    follow(page, page.get_by_role("button", name="Bring it back").click)
     assert f"- {fact}\n" in path.read_text()
     owner.send(chat, f"/recall {fact}")
     page.goto(f"/chat/{chat}/")

@@ -234,8 +234,9 @@ def test_a_start_can_be_ended_before_it_is_ready(short_path, number):
         env=clean_environment(JENNY_DATA_DIR=str(data), JENNY_PORT=str(free_port())),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        # The tests may run under nohup, which their children would inherit.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509 -- one system call
+        # What the tests run under may ignore it (nohup, a job behind a shell's back), and their
+        # children would inherit that.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509 -- one system call
     )
     wait_until((data / "redis").exists)
     children = psutil.Process(process.pid).children(recursive=True)
