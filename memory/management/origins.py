@@ -83,6 +83,12 @@ def mark_undone(rows: Iterable[TurnChange]) -> None:
     TurnChange.objects.filter(pk__in=[row.pk for row in rows]).update(undone_at=timezone.now())
 
 
+def drop_changes(workspace: Workspace, runs: Iterable[str]) -> None:
+    """Keep no longer what these turns changed: nobody can look at it any more. Where the lines
+    come from stays known."""
+    TurnChange.objects.filter(workspace=workspace, run__in=list(runs)).delete()
+
+
 def exported(workspace: Workspace) -> Iterator[dict[str, Any]]:
     """The ledger's rows as values for lines of JSON, oldest first."""
     settle(workspace)

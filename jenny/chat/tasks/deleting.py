@@ -15,6 +15,8 @@ from jenny.chat.tasks.publish import Publisher
 from jenny.chat.tasks.summarising import carry_out
 from jenny.workspace.errors import WorkspaceError
 from memory.history import cursors, removal
+from memory.management import origins
+from memory.provenance.record import TURN
 
 # What may become of the entries: they stay; those that Dream has not read go along; or what is
 # not in the history yet is added to it first.
@@ -69,6 +71,8 @@ def delete(chat: Conversation, memory: str = KEEP) -> None:
         _add(chat)
     with transaction.atomic():
         asked = ask_to_end(chat.locked())
+        turns = chat.turns.values_list("pk", flat=True)
+        origins.drop_changes(chat.workspace, [f"{TURN}{pk}" for pk in turns])
         Conversation.objects.filter(pk=chat.pk).delete()
         if memory == TAKE:
             # Before the rows are gone for good: all of it, or nothing.
