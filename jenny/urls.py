@@ -14,6 +14,7 @@ urlpatterns = [
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),
     path("manifest.webmanifest", views.manifest, name="manifest"),
+    path("favicon.ico", views.favicon, name="favicon"),
     path("offline/", views.offline, name="offline"),
     path("offline/worker.js", views.worker, name="worker"),
 ]

@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
@@ -172,6 +172,13 @@ def manifest(_request: HttpRequest) -> HttpResponseBase:
         },
         content_type="application/manifest+json",
     )
+
+
+@login_not_required
+@require_safe
+def favicon(_request: HttpRequest) -> HttpResponse:
+    """Where browsers look for an icon unasked, also of pages that name none."""
+    return redirect(static("icons/icon-32.png"))
 
 
 @login_not_required

@@ -29,6 +29,13 @@ def test_health_is_for_reading(client):
     assert client.post("/health/ready").status_code == 405
 
 
+def test_the_icon_is_where_browsers_look_for_it(client):
+    """Also before there is an owner, and without a login."""
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 302
+    assert finders.find(answer["Location"].removeprefix("/static/"))
+
+
 def test_the_manifest_names_icons_that_are_there(client):
     """A phone that installs the page finds every icon."""
     answer = client.get("/manifest.webmanifest")
