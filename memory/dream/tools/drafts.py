@@ -52,13 +52,18 @@ class Draft:
         return self.new or ""
 
     @property
+    def came(self) -> str:
+        """All that comes, whole: what a rule is asked about."""
+        return "\n".join(diffs.added_lines(self.data, self.text.encode()))
+
+    @property
     def added(self) -> tuple[str, ...]:
-        """The lines that come."""
+        """The lines that come, as they are kept on record."""
         return kept(diffs.added_lines(self.data, self.text.encode()))
 
     @property
     def removed(self) -> tuple[str, ...]:
-        """The lines that go."""
+        """The lines that go, as they are kept on record."""
         return kept(diffs.added_lines(self.text.encode(), self.data))
 
 
@@ -78,8 +83,9 @@ def check(draft: Draft) -> None:
     Raises:
         Refusal: it does not.
     """
-    text = "\n".join(draft.added)
-    if len(text) > MAX_ADDED_CHARS and not places.is_skill(draft.path):
+    text = draft.came
+    grows = len(draft.text) > len(draft.old or "")
+    if len(text) > MAX_ADDED_CHARS and grows and not places.is_skill(draft.path):
         raise Refusal(
             "edit",
             f"Nothing was written: {len(text):,} characters at once are too many for "

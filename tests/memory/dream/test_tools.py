@@ -324,6 +324,24 @@ def test_invisible_characters_and_secrets_do_not_get_in(root: Path, do: Do, line
     ).ok
 
 
+def test_secrets_deep_in_a_long_text_do_not_get_in(root: Path, do: Do, shown: Batch) -> None:
+    """However far into a line or a skill they stand; what makes a file shorter is no flood."""
+    secret = "sk-ant-api03-" + "Ab3" * 30
+    before = text(root)
+    outcome = do("apply_patch", **adding(f"- {'word ' * 500}{secret}"))
+    assert not outcome.ok
+    assert "secret" in outcome.content
+    assert text(root) == before
+    steps = "\n".join(f"{number}. Do thing number {number}." for number in range(1, 500))
+    skill = f"---\nname: x\ndescription: When x is asked.\n---\n{steps}\n500. Use {secret}\n"
+    assert not do("write_file", path="skills/x/SKILL.md", content=skill, sources=[1, 2]).ok
+    assert not (root / "skills" / "x").exists()
+    long = "word " * 2_400
+    (root / "USER.md").write_text(f"# User\n\n- The cat. {long}\n")
+    edit = {"path": "USER.md", "old_text": "The cat. word ", "new_text": "The cat. "}
+    assert do("edit_file", **edit, sources=[1]).ok
+
+
 def test_a_file_that_is_no_text_is_named_and_not_mangled(root: Path, do: Do) -> None:
     """Its bytes stay as they are."""
     (root / "USER.md").write_bytes(b"- Likes tea.\n\xff\xfe")
