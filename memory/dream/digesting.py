@@ -1,7 +1,8 @@
 """Raw entries are summarised when Dream reaches them: their facts stand in for them in the batch.
 
 A summariser that gives no answer is asked again, four times in all; then the entry is shown as it
-is. Of a long text that became several entries, the first one stands for all. A provider that
+is. Of a long text that became several entries, the first one that a run asks about stands for all:
+those before it may have been shown by an earlier run as they are. A provider that
 cannot be reached is no failure of the entry's: the run ends, and the entry waits. The history's
 file is not written to.
 """
@@ -37,7 +38,7 @@ class Digester:
         self._provider = provider
         self._watch = watch
         self._recorded = recorded
-        self._done: dict[str, str | None] = {}
+        self._done: dict[str, tuple[int, str | None]] = {}
         self.usage = Usage()
 
     def __call__(self, entry: Entry) -> str | None:
@@ -51,10 +52,10 @@ class Digester:
         if len(parts) == 1:
             return self._facts((entry,))
         if entry.group not in self._done:
-            self._done[entry.group] = self._facts(without_forgotten(self._root, parts))
-        if self._done[entry.group] is None or entry.cursor == parts[0].cursor:
-            return self._done[entry.group]
-        return _GOES_ON.format(parts[0].cursor)
+            found = self._facts(without_forgotten(self._root, parts))
+            self._done[entry.group] = (entry.cursor, found)
+        first, facts = self._done[entry.group]
+        return facts if facts is None or entry.cursor == first else _GOES_ON.format(first)
 
     def _facts(self, entries: Sequence[Entry]) -> str | None:
         found = digest.digest(
