@@ -70,11 +70,18 @@ def _count(ground: Ground, course: Course, cause: str) -> None:
     tagged = [row for row in done.batch.entries if verdict.is_tagged(row)]
     known = {row.cursor for row in done.decision.verdicts if row.kind == "already_known"}
     is_empty = None
-    if any(row.cursor not in known for row in tagged):
+    was_shown = done.said is not None and done.said.was_seen
+    if was_shown and any(row.cursor not in known for row in tagged):
         is_empty = not any(row.ok for row in done.attempts)
     with ground.mine():
         before = counters.load(ground.root)
-        done.alarms = counters.reached(before, course, is_empty=is_empty, cause=cause)
+        done.alarms = counters.reached(
+            before,
+            course,
+            is_empty=is_empty,
+            cause=cause,
+            gave_up=bool(done.decision.set_aside),
+        )
         gave_up = done.decision.status == "gave_up"
         now = counters.after(before, course, is_empty=is_empty, gave_up=gave_up)
         done.standing = counters.standing(now, cause)

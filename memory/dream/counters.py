@@ -92,12 +92,16 @@ def after(before: Counters, course: Course, *, is_empty: bool | None, gave_up: b
 
 
 def reached(
-    before: Counters, course: Course, *, is_empty: bool | None, cause: str
+    before: Counters, course: Course, *, is_empty: bool | None, cause: str, gave_up: bool = False
 ) -> tuple[Alarm, ...]:
     """The alarms that a run raises: of counts that reach four by it, whether or not it is then
-    given up. *cause* is a sentence when it is known."""
+    given up. *cause* is a sentence when it is known. *gave_up*: nothing is set aside without one,
+    also when no count in a row came to four."""
     counted = after(before, course, is_empty=is_empty, gave_up=False)
-    return standing(counted, cause, only_new_since=before)
+    found = standing(counted, cause, only_new_since=before)
+    if gave_up and not standing(counted):
+        return (Alarm("gave_up", ALARM_AT, f"{_GAVE_UP} {cause}".strip()),)
+    return found
 
 
 def standing(
@@ -126,6 +130,11 @@ _WORDS = {
     "empty_runs": "Dream was shown facts worth keeping in {count} runs in a row "
     "and wrote none of them.",
 }
+
+
+_GAVE_UP = (
+    "Dream came to no end with something in the history in 4 runs and has set it aside. It is kept."
+)
 
 
 def _count(value: object) -> int:

@@ -18,6 +18,7 @@ from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory import budgets
 from memory.dream import aftermath, limits, offering, prompt, strays, turn, verdict
+from memory.dream.batch import Digest
 from memory.dream.counters import Course
 from memory.dream.digesting import Digester
 from memory.dream.ground import Ground
@@ -26,6 +27,7 @@ from memory.dream.tools import Hand, Reminder, toolbox
 from memory.dream.turn import Said
 from memory.dream.values import Decision, RunFacts
 from memory.history import cursors
+from memory.history.entries import Entry
 
 logger = logging.getLogger(__name__)
 
@@ -84,8 +86,11 @@ class _Cycle(Ground):
         # Measured only now: others may have written until their edits were put into a version.
         near = tuple(row.file.path for row in budgets.gauge(self.root) if row.held_mark)
         digester = Digester(self.root, job.model, job.watch)
+        # Nobody is asked to summarise anything once the day's tokens are used up, either.
+        is_spent = bool(limits.day_is_spent(job.config, job.used_today))
+        digest: Digest = _as_it_is if is_spent else digester
         try:
-            done.batch, cursor = offering.choose(self.root, job.book.lists(), digester)
+            done.batch, cursor = offering.choose(self.root, job.book.lists(), digest)
         except AgentError as error:
             self._failed(turn.advice(error))
             return
@@ -190,12 +195,22 @@ class _Cycle(Ground):
         """The process ends, or the run was lost."""
         if reason == "lost":
             raise Lost
+        if reason == "time":
+            bounds = limits.limits(self.job.config, used_today=0)
+            self.done.is_capped = True
+            self._failed(limits.capped("time", bounds))
+            return
         self.course = "fault"
         why = "Jenny was shut down in the middle."
         self.done.decision = Decision(status="interrupted", why=why)
 
 
 _REASONS: dict[str, CancelReason] = {"lost": "lost"}
+
+
+def _as_it_is(entry: Entry) -> None:
+    """A raw text is not summarised."""
+    del entry
 
 
 def _reason(ending: str) -> CancelReason:

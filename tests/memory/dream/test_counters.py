@@ -57,6 +57,18 @@ def test_what_is_given_up_at_four_raised_it():
     assert count(three, "stayed", gave_up=True).stuck_runs == 0
 
 
+def test_nothing_is_given_up_without_an_alarm():
+    """Faults and refusals in turn bring no count to four; the fourth time is told of all the
+    same, and once."""
+    mixed = Counters(stuck_runs=1)
+    (alarm,) = counters.reached(mixed, "stayed", is_empty=None, cause="Refused.", gave_up=True)
+    assert alarm.kind == "gave_up"
+    assert alarm.sentence.endswith("Refused.")
+    three = Counters(stuck_runs=3)
+    (alarm,) = counters.reached(three, "stayed", is_empty=None, cause="", gave_up=True)
+    assert alarm.kind == "stuck_runs"
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"{", b"[]", b"\xff", b'{"stuck_runs": -1, "failures": true, "empty_runs": 1.5}'],

@@ -199,6 +199,24 @@ def test_a_model_that_turns_in_circles(dreams):
     assert spent.tokens == 0
 
 
+def test_a_spent_day_asks_nobody_anything(dreams):
+    """No raw text is summarised either; and of facts that no model was shown it is not said that
+    none were written."""
+    dreams.say("- [durable] A fact.")
+    dreams.model.always(batch_of, "I know.")
+    dreams.set(maxTokensPerDay=1)
+    dreams.run()
+    dreams.say("- [durable] Another.")
+    dreams.say("[RAW] user: I keep bees", kind="raw")
+    empty, asked = dreams.counters.empty_runs, len(dreams.model.requests)
+    for _ in range(4):
+        spent = dreams.run()
+        assert "tokens of today are used up" in spent.sentence
+    assert len(dreams.model.requests) == asked
+    assert dreams.counters.empty_runs == empty
+    assert not DreamEntry.objects.filter(place="set_aside").exists()
+
+
 def test_given_up_at_the_fourth_time(dreams):
     """An entry that always fails is set aside after four runs: visibly, with the alarm, and not
     its neighbours; a click offers it again."""
