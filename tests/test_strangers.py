@@ -20,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver  # noqa: E402
 
 from jenny.accounts import access, connections  # noqa: E402
 from jenny.accounts.models import Account, ApiKey, LoginSession  # noqa: E402
-from jenny.chat.models import Conversation, Draft, Message  # noqa: E402
+from jenny.chat.models import Conversation, Draft, Message, Turn  # noqa: E402
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
@@ -79,6 +79,7 @@ def owned(db: None) -> dict[str, str]:
         "item_id": item.id,
         "conversation_id": str(chat.pk),
         "message_id": str(message.pk),
+        "turn_id": str(Turn.objects.create(conversation=chat).pk),
         "session_id": str(LoginSession.objects.get().pk),
         "key_id": str(ApiKey.objects.get().pk),
         "name": NAME,
