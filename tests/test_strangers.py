@@ -79,6 +79,7 @@ def owned(db: None) -> dict[str, str]:
         "item_id": item.id,
         "conversation_id": str(chat.pk),
         "message_id": str(message.pk),
+        "ids": str(message.pk),
         "turn_id": str(Turn.objects.create(conversation=chat).pk),
         "session_id": str(LoginSession.objects.get().pk),
         "key_id": str(ApiKey.objects.get().pk),
