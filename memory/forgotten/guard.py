@@ -2,13 +2,14 @@
 lifts it, and unattended writers are refused what is forgotten."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from jenny.workspace import names
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.rules import Change
 from jenny.workspace.versions import scan
 from memory import files
-from memory.facts import Fact, normal, stated, units
+from memory.facts import Fact, decoded, facts, normal, stated, units
 from memory.forgotten import stones
 from memory.forgotten.stones import PATH, Tombstone
 from memory.near import Index, is_typo_of
@@ -37,14 +38,23 @@ def guard(change: Change) -> None:
         raise WriteRefused(message, "forgotten")
     if not state.active:
         return
-    old = stated(change.old)
+    old = _said(change.old)
     before = {normal(unit) for fact in old for unit in (fact.text, *units(fact))}
-    for fact in stated(change.new):
+    for fact in _said(change.new):
         if normal(fact.text) in before:
             continue
         for text in stones.candidates(fact):
             if normal(text) not in before and (found := state.match(text)) is not None:
                 raise WriteRefused(_refusal(change.path, text, found), "forgotten")
+
+
+def _said(data: bytes | None) -> list[Fact]:
+    """All that a file says, in headings as well: there it would be read all the same."""
+    return [
+        replace(fact, text=fact.text.strip("# ")) if fact.kind == "heading" else fact
+        for fact in facts(decoded(data))
+        if fact.kind != "rule"
+    ]
 
 
 def remember_removals(changes: Sequence[Change]) -> list[Change]:

@@ -118,6 +118,14 @@ def test_one_sentence_of_a_line_is_forgotten_alone(root):
     assert not refused(root, "USER.md", "- Ana sings in a choir.\n")
 
 
+def test_it_does_not_return_as_a_heading(root):
+    """There it would be read in every conversation all the same; other headings may be made."""
+    without_line(root, "browser")
+    assert refused(root, "memory/MEMORY.md", "## " + NUTS.decode().removeprefix("- "))
+    assert refused(root, "skills/cake/SKILL.md", "# " + NUTS.decode().removeprefix("- "))
+    assert not refused(root, "memory/MEMORY.md", "## Health\n\n- Sleeps well\n")
+
+
 @pytest.mark.parametrize("how", ["browser", "outside", "click", "said", "entry"])
 def test_how_it_may_be_known_again(root, how):
     """By writing it again, by a click, by saying it in a newer message; never by an older one."""
