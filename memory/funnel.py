@@ -18,8 +18,10 @@ from jenny.workspace.rules import (
 )
 from jenny.workspace.versions import observer
 from jenny.workspace.versions.outside import register_listener
+from jenny.workspace.versions.sieve import register_sieve
 from memory import budgets, forgotten, outside, pins, protected
 from memory.archive import keep
+from memory.forgotten import restoring
 
 UNATTENDED = frozenset({"dream", "review"})
 
@@ -39,6 +41,7 @@ def install() -> None:
     register_rule(observer.observe, acts=True)
     register_act_rule(tell)
     register_listener(outside.note_outside)
+    register_sieve(restoring.sift)
 
 
 def register_fence(fence: Fence) -> None:

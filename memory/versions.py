@@ -1,7 +1,7 @@
 """What is said of versions in the chat: Markdown, bounded, with nothing in it that runs away."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jenny.workspace import diffs
@@ -10,12 +10,14 @@ from jenny.workspace.errors import VersionAmbiguous, VersionsOff, WorkspaceError
 from jenny.workspace.versions import messages, scan
 from jenny.workspace.versions.history import FileChange, History, open_history
 from jenny.workspace.versions.messages import Version
+from jenny.workspace.versions.sieve import LeftOut
 from jenny.workspace.versions.tracked import CURSOR
 from jenny.workspace.versions.undo import CursorStep, Step, Undone, cursor_in, undo
 
 LISTED = 10
 FILES_NAMED = 20
 LINES_NAMED = 12
+LINE_CHARS = 160
 DIFF_CHARS = 6000
 TIME = "%Y-%m-%d %H:%M"
 
@@ -40,28 +42,40 @@ def log_text(root: Path, argument: str, zone: dt.tzinfo) -> str:
         return _problem(error)
 
 
-def restore_text(root: Path, argument: str, zone: dt.tzinfo, *, account: int | None) -> str:
-    """The answer to ``/dream-restore [id]``: the list to choose from, or what was undone."""
+def restore_text(
+    root: Path,
+    argument: str,
+    zone: dt.tzinfo,
+    *,
+    account: int | None,
+    back: Callable[[Sequence[str]], str] | None = None,
+) -> str:
+    """The answer to ``/dream-restore [id]``: the list to choose from, or what was undone.
+
+    *back*: the page that brings what was left out back, by the ids of what is forgotten.
+    """
     try:
         with open_history(root) as history:
             if not argument.strip():
                 return _choice(root, history, zone)
             version = history.resolve(argument.split(maxsplit=1)[0])
-        return undone_text(undo(root, version.sha, account=account), zone)
+        return undone_text(undo(root, version.sha, account=account), zone, back)
     except VersionAmbiguous as error:
         return _candidates(root, error, zone)
     except WorkspaceError as error:
         return _problem(error)
 
 
-def undone_text(done: Undone, zone: dt.tzinfo) -> str:
-    """What undoing a version did."""
+def undone_text(
+    done: Undone, zone: dt.tzinfo, back: Callable[[Sequence[str]], str] | None = None
+) -> str:
+    """What undoing a version did; *back* as in ``restore_text``."""
     version = done.plan.version
+    forgotten = _left_out_text(done, back)
     if not done.written:
-        return (
-            f"Nothing to do: every file is already as it was before `{version.short}`. "
-            "Nothing was written."
-        )
+        but = ", but for what you had forgotten" if forgotten else ""
+        same = f"every file is already as it was before `{version.short}`{but}"
+        return f"Nothing to do: {same}. Nothing was written.\n\n{forgotten}".rstrip()
     parts = [f"Undone: `{version.short}` of {_time(version, zone)}, {code_span(version.subject)}."]
     if done.version is not None:
         parts[0] += f" The new version is `{done.version.short}`."
@@ -74,6 +88,7 @@ def undone_text(done: Undone, zone: dt.tzinfo) -> str:
             "**Later changes that went with it:**\n\n"
             + _bullets([_lost_row(step) for step in moved], "file")
         )
+    parts.append(forgotten)
     if done.pending:
         ids = ", ".join(f"`{row.short}`" for row in done.pending[:LISTED])
         parts.append(f"Before that, what was in no version yet was kept in {ids}.")
@@ -84,6 +99,17 @@ def undone_text(done: Undone, zone: dt.tzinfo) -> str:
             f"`/dream-restore {done.version.short}` takes it back."
         )
     return "\n\n".join(part for part in parts if part)
+
+
+def left_out_lines(left_out: dict[str, tuple[LeftOut, ...]]) -> list[tuple[str, str, str]]:
+    """What does not come back: the file, the line as it is shown, the id of what is forgotten."""
+    rows = []
+    for path, lines in left_out.items():
+        for line in lines:
+            text = " ".join(line.text.split())
+            shown = text if len(text) <= LINE_CHARS else f"{text[:LINE_CHARS]}…"
+            rows.append((path, shown, line.id))
+    return rows
 
 
 def cursor_sentence(cursor: CursorStep) -> str:
@@ -112,6 +138,23 @@ def kind_label(version: Version) -> str:
         "foreign": "made by another program",
     }
     return labels[version.kind]
+
+
+def _left_out_text(done: Undone, back: Callable[[Sequence[str]], str] | None) -> str:
+    """The lines that did not come back, and how they can; empty when there are none."""
+    rows = left_out_lines(done.left_out)
+    if not rows:
+        return ""
+    named = [f"- {code_span(path)}: {code_span(text)} (`{one}`)" for path, text, one in rows]
+    ids = list(dict.fromkeys(one for _, _, one in rows))
+    how = "`manage.py forget --lift ID` lets Jenny know one again"
+    if back is not None:
+        how = f"[Bring back]({back(ids[:LINES_NAMED])}), or {how}"
+    again = f"`/dream-restore {done.plan.version.short}`"
+    return (
+        f"**Left out, since you had it forgotten:**\n\n{_bullets(named, 'line', LINES_NAMED)}\n\n"
+        f"{how}; `/recall` finds it then, and {again} once more puts it in its place."
+    )
 
 
 def _shown(history: History, version: Version, zone: dt.tzinfo) -> str:
@@ -233,8 +276,8 @@ def _lost_row(step: Step) -> str:
     return f"- {code_span(step.path)} {what}{f', kept in {by}{more}' if by else ''}"
 
 
-def _bullets(rows: Sequence[str], noun: str) -> str:
+def _bullets(rows: Sequence[str], noun: str, most: int = FILES_NAMED) -> str:
     """Rows, at most so many."""
-    left = len(rows) - FILES_NAMED
+    left = len(rows) - most
     more = [f"- … and {left:,} more {noun}{'' if left == 1 else 's'}"] if left > 0 else []
-    return "\n".join([*rows[:FILES_NAMED], *more])
+    return "\n".join([*rows[:most], *more])

@@ -5,6 +5,7 @@ from datetime import tzinfo
 
 from django.conf import settings
 from django.db.models import Sum
+from django.urls import reverse
 
 from jenny.accounts.zones import zone
 from jenny.chat import commands
@@ -136,8 +137,13 @@ def _dream_log(chat: Conversation, argument: str) -> str:
 
 
 def _dream_restore(chat: Conversation, argument: str) -> str:
-    owner = chat.workspace.owner_id
-    return versions.restore_text(chat.workspace.root, argument, _zone(chat), account=owner)
+    return versions.restore_text(
+        chat.workspace.root,
+        argument,
+        _zone(chat),
+        account=chat.workspace.owner_id,
+        back=lambda ids: reverse("chat:back", args=[chat.pk, ",".join(ids)]),
+    )
 
 
 def _dream_prompt(chat: Conversation, argument: str) -> str:

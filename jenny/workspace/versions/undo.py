@@ -1,19 +1,19 @@
 """Taking back one version: what it changed and only that, byte for byte (03 §1)."""
 
 import hashlib
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from jenny.workspace import acts, diffs, names, paths
+from jenny.workspace import acts, diffs, paths
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import UndoRefused, VersionsOff
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions import messages, record, scan
+from jenny.workspace.versions import messages, obstacles, record, scan, sieve
 from jenny.workspace.versions.history import FileChange, History, open_history
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.record import Recorded
+from jenny.workspace.versions.sieve import LeftOut
 from jenny.workspace.versions.tracked import CURSOR
 
 type Label = Literal["clean", "moved on", "already there"]
@@ -25,15 +25,18 @@ class Step:
 
     ``clean``: it is as the version left it. ``moved on``: it was changed since, by the versions
     ``later`` (newest first) or not in a version yet (``is_pending``); that goes with it.
-    ``already there``: it is as it was before the version. ``found``, ``made`` and ``wanted``: its
-    contents now, after the version, and before it (``None``: no file).
+    ``already there``: it is as it was before the version. ``found``, ``made`` and ``before``: its
+    contents now, after the version, and before it (``None``: no file). ``wanted``: what it becomes,
+    which is ``before`` without the lines that may not come back (``left_out``).
     """
 
     path: str
     label: Label
     found: bytes | None
     made: bytes | None
+    before: bytes | None
     wanted: bytes | None
+    left_out: tuple[LeftOut, ...] = ()
     later: tuple[Version, ...] = ()
     is_pending: bool = False
 
@@ -89,6 +92,11 @@ class UndoPlan:
         """The files whose later work goes too."""
         return tuple(step for step in self.steps if step.label == "moved on")
 
+    @property
+    def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
+        """The lines that may not come back, by path."""
+        return {step.path: step.left_out for step in self.steps if step.left_out}
+
 
 @dataclass(frozen=True)
 class Undone:
@@ -106,6 +114,11 @@ class Undone:
     written: tuple[Step, ...]
     dropped: dict[str, list[str]]
     problem: str = ""
+
+    @property
+    def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
+        """The lines that did not come back, by path."""
+        return self.plan.left_out
 
 
 def plan_undo(root: Path, sha: str) -> UndoPlan:
@@ -141,6 +154,8 @@ def undo(root: Path, sha: str, *, account: int | None = None, expect: str | None
             raise UndoRefused(message)
         pending = record.commit_pending(real).versions
         plan = plan_undo(real, sha)
+        if plan.is_done:  # What a hand took out was noted just now as what may not come back.
+            return Undone(plan, pending, None, (), {})
         written = tuple(step for step in plan.steps if step.label != "already there")
         _write(real, plan, written, account)
         made, problem = _commit(real)
@@ -173,7 +188,7 @@ def _dropped(steps: tuple[Step, ...]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for step in steps:
         left = set(diffs.added_lines(None, step.wanted))
-        lines = diffs.added_lines(step.wanted, step.made)
+        lines = diffs.added_lines(step.before, step.made)
         gone = [line for line in lines if line.strip() and line not in left]
         if gone:
             found[step.path] = gone
@@ -184,18 +199,22 @@ def _plan(root: Path, history: History, sha: str) -> UndoPlan:
     version = history.version(sha)
     _refuse_kind(version)
     changes = [row for row in history.changes(version) if row.path != CURSOR]
-    _refuse_in_the_way(root, changes)
+    obstacles.refuse_in_the_way(root, [row.path for row in changes])
     found = {row.path: scan.content(root, row.path) for row in changes}
-    moved = [row.path for row in changes if _label(row, found[row.path]) == "moved on"]
+    sifted = {row.path: _sifted(root, row, found[row.path]) for row in changes}
+    label = {row.path: _label(row, found[row.path], sifted[row.path][0]) for row in changes}
+    moved = [path for path, what in label.items() if what == "moved on"]
     later = history.touched_since(version, moved) if moved else {}
     newest = history.tip or version.sha
     steps = tuple(
         Step(
             path=row.path,
-            label=_label(row, found[row.path]),
+            label=label[row.path],
             found=found[row.path],
             made=row.new,
-            wanted=row.old,
+            before=row.old,
+            wanted=sifted[row.path][0],
+            left_out=sifted[row.path][1],
             later=tuple(later.get(row.path, ())),
             is_pending=row.path in later
             and not diffs.is_same_text(history.file_as_of(row.path, newest), found[row.path]),
@@ -206,12 +225,19 @@ def _plan(root: Path, history: History, sha: str) -> UndoPlan:
     digest = hashlib.sha256(repr((sha, cursor)).encode())
     for step in steps:
         now = None if step.found is None else version_of(step.found)
-        digest.update(repr((step.path, step.label, now)).encode())
+        digest.update(repr((step.path, step.label, now, step.left_out)).encode())
     return UndoPlan(version, steps, cursor, digest.hexdigest())
 
 
-def _label(change: FileChange, found: bytes | None) -> Label:
-    if found == change.old:
+def _sifted(
+    root: Path, change: FileChange, found: bytes | None
+) -> tuple[bytes | None, tuple[LeftOut, ...]]:
+    """What the file becomes, and what is left out. One that need not be written is as it is."""
+    return (found, ()) if found == change.old else sieve.sift(root, change.path, change.old)
+
+
+def _label(change: FileChange, found: bytes | None, wanted: bytes | None) -> Label:
+    if found == wanted:
         return "already there"
     return "clean" if diffs.is_same_text(found, change.new) else "moved on"
 
@@ -233,37 +259,9 @@ def _refuse_kind(version: Version) -> None:
         raise UndoRefused(message)
 
 
-def _refuse_in_the_way(root: Path, changes: list[FileChange]) -> None:
-    """Refuse when something else than a plain file is where one is to be written or removed."""
-    problems = [why for row in changes if (why := _in_the_way(root, row.path))]
-    if problems:
-        raise UndoRefused(f"{' '.join(problems)} Nothing was changed.")
-
-
-def _in_the_way(root: Path, path: str) -> str:
-    """What stands in the way of writing *path*, as a sentence; empty when nothing does."""
-    parts = path.split("/")
-    for depth in range(1, len(parts) + 1):
-        part = root.joinpath(*parts[:depth])
-        try:
-            mode = part.lstat().st_mode
-        except FileNotFoundError:
-            return ""
-        except OSError:
-            return f"{names.shown(path)} cannot be looked at."
-        shown = names.shown("/".join(parts[:depth]))
-        if stat.S_ISLNK(mode):
-            return f"{shown} is a link now."
-        if depth < len(parts) and not stat.S_ISDIR(mode):
-            return f"{shown} is a file now where a folder was."
-        if depth == len(parts) and not stat.S_ISREG(mode):
-            return f"{shown} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'} now."
-    return ""
-
-
 def _cursor(root: Path, history: History, version: Version) -> CursorStep:
     """Dream's cursor goes back only with its newest run that stands, and never forward."""
-    data = None if _in_the_way(root, CURSOR) else scan.content(root, CURSOR)
+    data = None if obstacles.in_the_way(root, CURSOR) else scan.content(root, CURSOR)
     now = cursor_in(data)
     if version.kind != "dream":
         return CursorStep(now, now)

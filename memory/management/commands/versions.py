@@ -19,7 +19,7 @@ from jenny.workspace.versions import messages
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo, undo
-from memory.versions import TIME, cursor_sentence, kind_label
+from memory.versions import TIME, cursor_sentence, kind_label, left_out_lines
 
 # A file's change is printed up to so many characters; ``--json`` has all of it.
 PRINTED_CHARS = 20_000
@@ -175,6 +175,7 @@ def _plan(plan: UndoPlan) -> Answer:
                 "verb": step.verb,
                 "later": [row.sha for row in step.later],
                 "pending": step.is_pending,
+                "left_out": [{"text": row.text, "id": row.id} for row in step.left_out],
             }
             for step in plan.steps
         ],
@@ -188,7 +189,8 @@ def _plan(plan: UndoPlan) -> Answer:
 
 def _told(done: Undone) -> str:
     if not done.written:
-        return "Nothing to do: every file is already as it was before that version."
+        told = ["Nothing to do: every file is already as it was before that version."]
+        return "\n".join([*told, *_left_out_told(done.plan)])
     end = f"The new version is {done.version.short}." if done.version else done.problem
     kept = [f"Kept first, in a version of its own: {row.short}." for row in done.pending]
     return "\n".join([_plan_told(done.plan, ""), *kept, end])
@@ -197,7 +199,24 @@ def _told(done: Undone) -> str:
 def _plan_told(plan: UndoPlan, would: str) -> str:
     """A plan, or what came of it, for a reader."""
     lines = [_step_line(step, would) for step in plan.steps]
+    lines += _left_out_told(plan)
     return "\n".join(line for line in (*lines, cursor_sentence(plan.cursor)) if line)
+
+
+def _left_out_told(plan: UndoPlan) -> list[str]:
+    """The lines that do not come back, and how they can; none when there are none."""
+    rows = left_out_lines(plan.left_out)
+    if not rows:
+        return []
+    return [
+        "Left out, since you had it forgotten:",
+        *(
+            f"  {one}  {diffs.plain_path(path)}: {diffs.plain_path(text)}"
+            for path, text, one in rows
+        ),
+        "manage.py forget --lift ID lets Jenny know one again; /recall finds it then.",
+        "Restoring once more puts it in its place.",
+    ]
 
 
 def _step_line(step: Step, would: str) -> str:

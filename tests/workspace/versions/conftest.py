@@ -9,7 +9,7 @@ import pytest
 
 from jenny.workspace import rules
 from jenny.workspace.files import Actor, Workspace, open_workspace, register_rule
-from jenny.workspace.versions import observer, outside
+from jenny.workspace.versions import observer, outside, sieve
 from jenny.workspace.versions.record import Recorded, RunNote, begin_run, commit_pending, commit_run
 
 CLEAN = {
@@ -28,6 +28,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("_checking", "_acting", "_acting_on_acts", "_companions"):
         monkeypatch.setattr(rules, table, {})
     monkeypatch.setattr(outside, "_listeners", {})
+    monkeypatch.setattr(sieve, "_sieves", {})
     register_rule(observer.observe, acts=True)
 
 
