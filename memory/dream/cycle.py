@@ -49,6 +49,7 @@ class _Cycle(Ground):
         self.course: Course = "fault"
         self.cause = ""
         self.snapshot_sentence = ""
+        self.has_decided = False
 
     def run(self) -> Done:
         """See the module."""
@@ -60,10 +61,10 @@ class _Cycle(Ground):
         except Cancelled as cancelled:
             self._cancelled(cancelled.reason)
         except WorkspaceError as error:
-            self._failed(error.sentence)
+            self._broke(error.sentence)
         except Exception:  # the run's edge: what breaks in between is an outcome, too
             logger.exception("dream.broke", extra={"run": self.job.run})
-            self._failed(BROKE)
+            self._broke(BROKE)
         finally:
             self.done.seconds = time.monotonic() - started
         aftermath.see_to(self, self.course, self.cause)
@@ -170,6 +171,7 @@ class _Cycle(Ground):
         """Let follow from the run what follows: first what is known of the entries, then Dream's
         place, so that whoever is stopped in between has lost nobody's entry."""
         done = self.done
+        self.has_decided = True
         decision = verdict.decide(facts)
         done.decision = decision
         self.cause = decision.why
@@ -190,6 +192,23 @@ class _Cycle(Ground):
         self.done.decision = Decision(
             status="failed", why=why, verdicts=self.done.decision.verdicts
         )
+
+    def _broke(self, why: str) -> None:
+        """Something broke. What the model was shown comes back as after any failed run, so that
+        an entry at which things break every time is given up like others."""
+        said, batch = self.done.said, self.done.batch
+        self._failed(why)
+        if said is None or not said.was_seen or said.is_outage or self.has_decided:
+            return
+        facts = RunFacts(
+            batch=batch,
+            cursor=self.done.cursor_from or 0,
+            ending="failed",
+            why=why,
+            attempts=self.done.attempts,
+        )
+        with self.guarded("decision"):
+            self._decide(facts)
 
     def _cancelled(self, reason: CancelReason) -> None:
         """The process ends, or the run was lost."""

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
-from memory.dream import counters
+from memory.dream import counters, offering
 from memory.history import log
 from memory.management.dreaming import asking, book, notices, reaping, running
 from memory.management.dreaming.heart import WATCHES, lease_key
@@ -241,6 +241,27 @@ def test_given_up_at_the_fourth_time(dreams):
     assert book.offer_again(dreams.workspace, {bad}) == 1
     assert "POISON" in batch_of(dreams.shown()[-1]) or dreams.run().status == "failed"
     assert "shown again" in batch_of(dreams.shown()[-1])
+
+
+def test_what_breaks_every_time_is_given_up(dreams, monkeypatch):
+    """An answer at which Jenny herself breaks holds nobody up for ever: the entry is set aside
+    after four runs, with the alarm."""
+    bad, good = dreams.say("- [durable] POISON", "- [durable] Good.")
+    dreams.model.always(batch_of, "I know.")
+    whole = offering.in_files
+
+    def breaking(root, shown, text):
+        if bad in shown.cursors:
+            raise ZeroDivisionError
+        return whole(root, shown, text)
+
+    monkeypatch.setattr(offering, "in_files", breaking)
+    assert [dreams.run().status for _ in range(4)] == ["failed"] * 3 + ["gave_up"]
+    assert dreams.cursor == bad
+    assert DreamEntry.objects.get(place="set_aside").cursor == bad
+    assert [row["kind"] for row in DreamState.objects.get().alarms] == ["failures"]
+    assert dreams.run().status == "nothing_new"
+    assert dreams.cursor == good
 
 
 def test_outages_use_up_no_try(dreams):
