@@ -48,8 +48,8 @@ def markdown(
     if found.entries:
         lines += ["**From the history**", ""]
         lines += [
-            f"- {literal(_line(row.content, _SHOWN_CHARS))} ([entry {row.cursor}]({entry(row)}), "
-            f"{row.timestamp})"
+            f"- {literal(_line(_facts(row.content), _SHOWN_CHARS))} "
+            f"([entry {row.cursor}]({entry(row)}), {row.timestamp})"
             for row in found.entries
         ]
     if found.hidden:
@@ -60,6 +60,11 @@ def markdown(
 def literal(text: str) -> str:
     """*text* with what Markdown would read as its own made literal."""
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!&" else char for char in text)
+
+
+def _facts(content: str) -> str:
+    """An entry's text without the marks of its list: it becomes one item of another."""
+    return "\n".join(line.removeprefix("- ") for line in content.splitlines())
 
 
 def _line(text: str, most: int = _PLAIN_CHARS) -> str:

@@ -135,4 +135,6 @@ def _in_words(one: Field, value: Value) -> str:
     if one.choices:
         return dict(one.choices).get(str(value), str(value)).lower()
     number = f"{value:,}" if isinstance(value, int) else str(value)
-    return f"{number} {one.unit}".strip()
+    # "1 minute"; a unit of several words, as "US dollars a million tokens", stays as it is.
+    unit = one.unit.removesuffix("s") if value == 1 and " " not in one.unit else one.unit
+    return f"{number} {unit}".strip()

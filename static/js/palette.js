@@ -38,7 +38,8 @@ function update() {
   const opens = palette.hidden;
   palette.hidden = false;
   choose(0);
-  if (opens) announce.textContent = `${shown.length} commands. Arrow keys choose, Tab fills in.`;
+  const count = shown.length === 1 ? "1 command" : `${shown.length} commands`;
+  if (opens) announce.textContent = `${count}. Arrow keys choose, Tab fills in.`;
 }
 
 function take(option) {

@@ -41,7 +41,8 @@ _TAGS = (
     ),
 )
 _VERBS = (
-    "like|love|hate|prefer|live|work|use|want|need|play|speak|own|drive|drink|eat|cook|run|read"
+    "like|love|hate|prefer|live|work|use|want|need|play|speak|own|drive|drink|eat|cook|run|read|"
+    "keep|grow"
 )
 # The first person made the third, in this order.
 _PERSONS = tuple(

@@ -22,6 +22,7 @@ _FILE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _BULLET = re.compile(r"[-*+]\s+(.+)")
+_ASKED_FOR = re.compile(r"^(?:The user|Jenny) said, and (?:the user )?asked to remember: ")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _WORD = re.compile(r"\w+")
 # Words that two lines may share without speaking of the same.
@@ -128,8 +129,8 @@ def _entries(text: str) -> Iterator[_Entry]:
 
 
 def _plain(fact: str) -> str:
-    """A fact without the word that only told that it is a correction."""
-    plain = _ACTUALLY.sub("", fact.strip())
+    """A fact without the words that only told that it is a correction, or was to be remembered."""
+    plain = _ACTUALLY.sub("", _ASKED_FOR.sub("", fact.strip()))
     return plain[:1].upper() + plain[1:]
 
 
