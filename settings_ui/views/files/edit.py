@@ -72,8 +72,9 @@ def _check_editable(desk: Desk, path: str) -> None:
 
 def _save(request: HttpRequest, desk: Desk, path: str) -> HttpResponse:
     """Write what was sent, if the file is still the one it was made from."""
-    text = request.POST.get("text", "")
-    version = request.POST.get("version", "")
+    if not {"text", "version"} <= request.POST.keys():
+        raise FileMissing("This is not what the editor sends. Nothing was written.")
+    text, version = request.POST["text"], request.POST["version"]
     context: dict[str, Any] = {"text": text, "version": version}
     try:
         if len(text.encode("utf-8", "replace")) > kinds.TEXT_BYTES:
