@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from jenny.accounts import access
 from jenny.accounts.models import Account, Workspace
+from jenny.chat.models import look_again
 from jenny.workspace import config
 from jenny.workspace.config import Config, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
@@ -23,6 +24,7 @@ from settings_ui import values
 from settings_ui.values import Asked
 
 NEXT_TIMES = 3
+_IDLE = "agents.defaults.idleCompactAfterMinutes"
 # Nothing waits for approval yet, so the choice is not offered.
 _WITHOUT = {"approve"}
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
@@ -81,6 +83,8 @@ def _page(
             more = {"problem": error.sentence}
         else:
             keep(workspace, timezone.now())
+            if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
+                look_again(workspace)
             _say(request, workspace, before, asked, written=written)
             return redirect(request.path)
     context = context_of(workspace, before, asked) | more

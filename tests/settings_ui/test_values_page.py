@@ -9,6 +9,7 @@ from django.db import connections
 from django.test import Client
 
 from jenny.accounts.models import Account
+from jenny.chat.models import Conversation, Message
 from jenny.workspace import config
 
 MEMORY = "/settings/memory/"
@@ -192,3 +193,22 @@ def test_conversation_and_system_save_too(client: Client, root: Path) -> None:
     assert client.post("/settings/system/", {"timezone": "Asia/Tokyo"}).status_code == 302
     defaults = stored(root)["agents"]["defaults"]
     assert defaults == {"maxMessages": 60, "timezone": "Asia/Tokyo"}
+
+
+def test_another_idle_time_counts_for_chats_that_are_idle_already(
+    client: Client, ana: Account
+) -> None:
+    """Also where it was off while they were held: the sweep looks at them again."""
+    chat = Conversation.objects.create(workspace=ana.current_workspace)
+    Message.objects.create(conversation=chat, kind="user", text="I keep bees.")
+    done = Conversation.objects.create(workspace=ana.current_workspace)
+    last = Message.objects.create(conversation=done, kind="user", text="Old.")
+    Conversation.objects.filter(pk=done.pk).update(summarised_through=last.pk)
+    client.post("/settings/conversation/", {"maxMessages": "60"})
+    chat.refresh_from_db()
+    assert chat.consolidate_after is None
+    client.post("/settings/conversation/", {"idleCompactAfterMinutes": "1"})
+    chat.refresh_from_db()
+    done.refresh_from_db()
+    assert chat.consolidate_after is not None
+    assert done.consolidate_after is None

@@ -9,7 +9,7 @@ import uuid
 from typing import Self
 
 from django.db import connection, models
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
@@ -102,6 +102,16 @@ class Conversation(Consolidating):
             turn=None,
             is_current=True,
         ).order_by("pk")
+
+
+def look_again(workspace: Workspace) -> None:
+    """Let the sweep look at every conversation of which something is not in the history yet:
+    the settings say something else of idleness now. It decides by when they were last active."""
+    waiting = Message.objects.filter(
+        conversation=OuterRef("pk"), pk__gt=OuterRef("summarised_through")
+    )
+    rows = Conversation.objects.filter(Exists(waiting), workspace=workspace)
+    rows.update(consolidate_after=Now())
 
 
 class Turn(models.Model):

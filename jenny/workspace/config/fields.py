@@ -46,8 +46,7 @@ FIELDS: tuple[Field, ...] = (
         key=f"{_D}.idleCompactAfterMinutes", kind="whole", default=15, low=0, high=10_080,
         group="conversation", unit="minutes", label="Summarise when idle",
         help="After this long without activity a conversation is summarised into history, "
-        "which is what Dream reads. A change counts from its next message on. "
-        "0 turns it off.",
+        "which is what Dream reads. 0 turns it off.",
     ),
     Field(
         key=f"{_D}.maxMessages", kind="whole", default=120, low=2, high=10_000,

@@ -1,5 +1,6 @@
 """Looking: folders, and files as what they are."""
 
+import re
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -20,6 +21,8 @@ from settings_ui.views.files.frame import Desk, told
 
 # Of a longer text the beginning is shown.
 SHOWN_BYTES = 200_000
+# What an author wrote for other authors; the raw file and the editor show it.
+_COMMENT = re.compile(r"^<!--.*?-->[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
 @require_safe
@@ -86,7 +89,7 @@ def _shown(kind: Kind, place: Place, head: bytes) -> dict[str, Any]:
         return {}
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
     if kind.view == "markdown":
-        return {"html": render_markdown(text)}
+        return {"html": render_markdown(_COMMENT.sub("", text))}
     if kind.view == "table":
         tabs = place.parts[-1].lower().endswith(".tsv")
         return {"table": tables.csv_table(text, tabs=tabs)}
