@@ -1,6 +1,7 @@
 """Workers are killed and paused under Dream, Valkey goes and forgets: one run at a time, nothing
 lost, nothing doubled, nothing torn."""
 
+import re
 import signal
 import subprocess
 import threading
@@ -233,3 +234,46 @@ def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     assert "Dream completed in" in told[0]
     assert (root / MEMORY).read_text().count("Two hosts.") == 1
     assert cursors.dream_cursor(root) == one
+
+
+def test_a_person_edits_a_file_that_dream_is_about_to_write(place):
+    """In the file browser: who saves what Dream has changed meanwhile sees both texts and decides;
+    what a person saved before Dream's write stands beside it."""
+    one = say(place, "- [durable] Two write at once.")
+    place.model.script(
+        Gate("editor"), add("- Two write at once.", one), when=shows("Two write at once")
+    )
+    place.model.script(finish(saved=[one]), when=shows("Two write at once"))
+    place.model.script("Done.", when=shows("Two write at once"))
+    before = len(asked(place))
+    chat = place.owner.begin("/dream")
+    wait_until(lambda: len(asked(place)) > before, what="Dream to ask the model")
+    address = f"/files/edit/{MEMORY}/"
+
+    def opened() -> tuple[str, str]:
+        page = place.owner.get(address).text
+        version = re.search(r'name="version" value="([0-9a-f]*)"', page)
+        assert version is not None
+        return page, version[1]
+
+    def save(text: str, version: str):
+        return place.owner.http.post(
+            address,
+            data={"text": text, "version": version},
+            headers={"X-CSRFToken": place.owner.token()},
+        )
+
+    _, first = opened()
+    ours = (place.root / MEMORY).read_text() + "\n- Typed before Dream wrote.\n"
+    assert save(ours, first).status_code == 302
+    _, second = opened()
+    place.model.open("editor")
+    assert "Dream completed in" in ended(place, chat)
+    text = (place.root / MEMORY).read_text()
+    assert "- Two write at once." in text
+    assert "- Typed before Dream wrote." in text
+    refused = save(f"{ours}- Typed while Dream wrote.\n", second)
+    assert refused.status_code == 409
+    assert "Two write at once." in refused.text
+    assert "Typed while Dream wrote." in refused.text
+    assert (place.root / MEMORY).read_text() == text

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import os
+import threading
 import zipfile
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +15,7 @@ from django.test import Client
 
 from jenny.accounts.models import Account
 from jenny.workspace import trash
+from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.record import commit_pending
 from settings_ui.tasks import tidy
 
@@ -357,12 +359,28 @@ def test_hostile_content_is_harmless(client: Client, root: Path, name: str, data
     assert 'href="javascript' not in page
 
 
+DEVICES = ("aux", "prn", "CON", "com1", "LPT9", "nul", "clock$", "conin$")
+# Marks that turn the reading direction, join nothing, or break lines.
+MARKS = (
+    "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029\x07\x1b\x7f\x85"
+)
+BOOKS = (
+    ".cursor",
+    ".dream_cursor",
+    ".dream_review",
+    ".forgotten.jsonl",
+    ".pins.jsonl",
+    ".history.lock",
+)
+
+
 def hostile_paths() -> list[str]:
     """Paths that must not lead anywhere, coded as a browser would and as it never would."""
     ups = ["../", "..%2f", "%2e%2e/", "%252e%252e/", "..\\", "....//", "..;/", "\uff0e\uff0e/"]
     aims = ["etc/passwd", "db.sqlite3", "secret_key", "../workspace_evil/x"]
     found = [up * depth + aim for up in ups for depth in (1, 4) for aim in aims]
     found += [f"notes/{up * 3}{aim}" for up in ups for aim in aims]
+    found += [f"notes/plan.md/{up}{aim}" for up in ups for aim in aims[:2]]
     found += [
         "/etc/passwd",
         "//etc/passwd",
@@ -387,8 +405,45 @@ def hostile_paths() -> list[str]:
         "x.",
         "CONFIG.JSON",
         "config.json.bak",
+        *(f"{device}{end}" for device in DEVICES for end in ("", ".txt", " .md")),
+        *(f"x{mark}y.md" for mark in MARKS),
+        *(f"memory/{name}" for name in BOOKS),
+        "Memory/history.jsonl",
+        "memory/HISTORY.JSONL",
+        "mem\u200bory/.cursor",
+        "USER.md/x",
+        "user.md",
+        "\uff35SER.md",
+        "USER.md.",
+        "notes/./../../x",
+        "notes//../../x",
+        "%c0%ae%c0%ae/x",
+        "%00",
+        "a" * 256,
+        "\u00e9" * 200,
+        "e\u0301" * 200,
+        "..",
+        "...",
+        "/",
+        "//",
+        "\\\\server\\share",
+        "|rm -rf x",
+        "x;y",
+        "$(x)",
+        "`x`",
+        "-rf",
+        "--help",
+        "*",
+        "?",
+        "<b>x</b>",
+        "x\"y'.md",
     ]
     return found
+
+
+def test_there_are_enough_of_them() -> None:
+    """Two hundred paths, all different."""
+    assert len(set(hostile_paths())) >= 200
 
 
 @pytest.mark.parametrize("page", ["workspace", "files/raw", "files/edit", "files/download"])
@@ -510,3 +565,32 @@ def test_a_typo_put_right_is_no_forgetting(client: Client, root: Path) -> None:
         follow=True,
     )
     assert answer.context["traces"].forgotten == ()
+
+
+def test_jenny_and_a_person_write_one_file(client: Client, root: Path) -> None:
+    """While a chat edits USER.md again and again, a person saves it: who comes second is told, and
+    no line of either is lost without both having been shown."""
+    (root / "USER.md").write_text("- begin\n")
+    chat = open_workspace(root, Actor("chat", run="turn:1"))
+    wrong: list[str] = []
+
+    def write() -> None:
+        for number in range(40):
+            chat.edit("USER.md", lambda old, n=number: (old or b"") + b"- noted %d\n" % n)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    saved = 0
+    while thread.is_alive() or saved < 5:
+        shown = client.get("/files/edit/USER.md/").context
+        text = shown["text"] + f"- typed {saved}\n"
+        answer = client.post("/files/edit/USER.md/", {"text": text, "version": shown["version"]})
+        if answer.status_code == 302:
+            saved += 1
+        elif answer.status_code != 409 or "noted" not in answer.content.decode():
+            wrong.append(f"{answer.status_code}")
+    thread.join()
+    lines = (root / "USER.md").read_text().splitlines()
+    assert not wrong
+    assert [line for line in lines if "noted" in line] == [f"- noted {n}" for n in range(40)]
+    assert [line for line in lines if "typed" in line] == [f"- typed {n}" for n in range(saved)]
