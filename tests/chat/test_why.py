@@ -28,7 +28,7 @@ def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
     model_server.script(Say("Done."), when=rule)
     chat = owner.begin(f"I have {words}")
     owner.answer(chat)
-    told = json.loads(scripted.manage("why", "USER.md:3", "--json"))
+    told = json.loads(scripted.manage("why", "--workspace", OWNER, "USER.md:3", "--json"))
     assert told["text"] == f"Has {words}"
     assert told["writes"][0]["actor"] == "chat"
     (speech,) = told["messages"]
@@ -43,6 +43,6 @@ def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
     before = int(scripted.manage("shell", "-v0", "-c", kept))
     assert owner.post(f"/chat/{chat}/delete").status_code in {200, 302}
     assert int(scripted.manage("shell", "-v0", "-c", kept)) == before - 1
-    told = json.loads(scripted.manage("why", "USER.md:3", "--json"))
+    told = json.loads(scripted.manage("why", "--workspace", OWNER, "USER.md:3", "--json"))
     assert told["writes"][0]["actor"] == "chat"
     assert told["messages"] == []
