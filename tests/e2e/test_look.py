@@ -38,8 +38,10 @@ def overflow(page: Page) -> int:
 
 
 def options(width: int, scheme: str) -> dict[str, object]:
-    """A browser of that width and colour scheme; a narrow one is a phone."""
+    """A browser of that width and colour scheme; a narrow one is a phone. It asks for no motion:
+    what is fading in has not its colours yet."""
     return {
+        "reduced_motion": "reduce",
         "viewport": {"width": width, "height": 800},
         "color_scheme": scheme,
         "has_touch": width < 500,
