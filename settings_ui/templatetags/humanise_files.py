@@ -5,6 +5,8 @@ from django import template
 from jenny.workspace import names
 
 register = template.Library()
+# Decimal units, as disks are sold.
+STEP = 1000
 
 
 @register.filter
@@ -23,10 +25,10 @@ def thousands(number: int) -> str:
 @register.filter
 def filesize(number: int) -> str:
     """Bytes in a unit that fits, decimal as disks are sold: ``1.2 kB``."""
-    if number < 1000:  # noqa: PLR2004
+    if number < STEP:
         return "1 byte" if number == 1 else f"{number} bytes"
     size, units = float(number), ["TB", "GB", "MB", "kB"]
     while True:
-        size, unit = size / 1000, units.pop()
-        if size < 1000 or not units:  # noqa: PLR2004
-            return f"{size:.1f} {unit}" if size < 100 else f"{size:,.0f} {unit}"  # noqa: PLR2004
+        size, unit = size / STEP, units.pop()
+        if size < STEP or not units:
+            return f"{size:.1f} {unit}" if size < STEP / 10 else f"{size:,.0f} {unit}"

@@ -190,9 +190,7 @@ def test_files_are_made_moved_copied_and_thrown_away(
     client.post("/files/move/notes/", {"to": "boxes/notes"})
     client.post("/files/copy/boxes/notes/plan.md/", {"to": "plan.md"})
     assert (root / "plan.md").read_text() == (root / "boxes/notes/plan.md").read_text()
-    assert "1 file" in get(client, "/files/delete/boxes/") or "2 files" in get(
-        client, "/files/delete/boxes/"
-    )
+    assert "2 files" in get(client, "/files/delete/boxes/")
     answer = client.post("/files/delete/boxes/", follow=True)
     assert "is in the trash" in answer.content.decode()
     assert not (root / "boxes").exists()
@@ -221,12 +219,6 @@ def test_an_act_that_cannot_be_shows_its_form_again(client: Client, notes: Path)
 
 def test_uploads_keep_what_is_there(client: Client, root: Path, notes: Path) -> None:
     """A second file of the same name gets a number; several come at once."""
-    answer = client.post(
-        "/files/upload/notes/",
-        {"files": [io.BytesIO(b"one"), io.BytesIO(b"two")]},
-        follow=True,
-    )
-    assert answer.status_code == 422 or "stored" in answer.content.decode()
     first = io.BytesIO(b"first")
     first.name = "x.bin"
     second = io.BytesIO(b"second")

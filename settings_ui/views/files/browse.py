@@ -21,6 +21,7 @@ from settings_ui.views.files.frame import Desk, told
 
 # Of a longer text the beginning is shown.
 SHOWN_BYTES = 200_000
+PAGE_DIGITS = 6
 # What an author wrote for other authors; the raw file and the editor show it.
 _COMMENT = re.compile(r"^<!--.*?-->[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
@@ -48,7 +49,7 @@ def _folder(request: HttpRequest, desk: Desk, place: Place) -> HttpResponse:
         desk.files.list(place.relative),
         words=words,
         order=order if order in folders.ORDERS else "name",
-        number=int(number) if number.isdecimal() and len(number) < 7 else 1,  # noqa: PLR2004
+        number=int(number) if number.isdecimal() and len(number) <= PAGE_DIGITS else 1,
         shows_hidden=desk.account.developer_mode,
     )
     context = frame.frame(desk, place.relative, is_folder=True) | {

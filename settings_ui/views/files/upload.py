@@ -20,8 +20,8 @@ from settings_ui.views.files.frame import Desk, told
 # The largest file that is taken in pieces; the form without script takes what one request may
 # hold (``jenny.bodylimit``).
 MOST_BYTES = 4_000_000_000
-PIECE_BYTES = 8_000_000
 NAMED = 5
+DIGITS = 15
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -33,7 +33,6 @@ def upload(request: HttpRequest, path: str = "") -> HttpResponseBase:
     path = path.strip("/")
     desk.files.list(path)
     context = frame.frame(desk, path, is_folder=True) | {
-        "piece_bytes": PIECE_BYTES,
         "most_bytes": MOST_BYTES,
         "form_bytes": settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
     }
@@ -125,7 +124,7 @@ def _target(desk: Desk, folder: str, name: str) -> str:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 16 else None  # noqa: PLR2004
+    return int(text) if text and text.isdecimal() and len(text) <= DIGITS else None
 
 
 def _discard(waiting: Path) -> None:
