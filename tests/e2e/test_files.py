@@ -199,3 +199,21 @@ def test_a_drawing_runs_nothing(
     assert picture.evaluate("(image) => image.complete && image.naturalWidth") == 120
     page.goto(f"/files/raw/{folder.name}/leaf.svg/")
     assert not asked
+
+
+def test_a_text_of_a_megabyte_is_edited_and_saved(
+    signed_in: Callable[..., Page], folder: Path
+) -> None:
+    """The largest text that is edited here opens, takes words at its end, and is saved whole."""
+    line = "A line of a long book, with an end.\n"
+    book = line * (990_000 // len(line))
+    (folder / "book.md").write_text(book)
+    page = signed_in()
+    page.goto(f"/files/edit/{folder.name}/book.md/")
+    field = page.get_by_label("Text of book.md")
+    field.focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("The end.")
+    follow(page, lambda: page.keyboard.press("Control+s"))
+    expect(page.get_by_text("book.md is saved")).to_be_visible()
+    assert (folder / "book.md").read_text() == f"{book}The end."

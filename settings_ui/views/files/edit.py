@@ -77,7 +77,7 @@ def _save(request: HttpRequest, desk: Desk, path: str) -> HttpResponse:
     text, version = request.POST["text"], request.POST["version"]
     context: dict[str, Any] = {"text": text, "version": version}
     try:
-        if len(text.encode("utf-8", "replace")) > kinds.TEXT_BYTES:
+        if len(texts.normalised(text, None)) > kinds.TEXT_BYTES:
             message = (
                 f"The text is larger than {kinds.TEXT_BYTES:,} bytes, the most that is edited "
                 "here. Nothing was written; your text is below."
