@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 type Kind = Literal[
@@ -29,6 +30,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|(?<=[。！？])")
 _WORD = re.compile(r"\w+")
 # Less than so many words beside it, and a full stop ends no sentence: "Dr. Meyer", "z. B. ".
 _SENTENCE_WORDS = 3
+# What is remembered of texts taken apart stays at a few megabytes.
+_KEPT_CHARS = 16_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,16 @@ def decoded(data: bytes | None) -> str:
 
 def facts(text: str) -> tuple[Fact, ...]:
     """Everything that *text* says, in order."""
+    return _kept(text) if len(text) <= _KEPT_CHARS else _scanned(text)
+
+
+def _scanned(text: str) -> tuple[Fact, ...]:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return tuple(_Scanner(text.split("\n")).scan())
+
+
+# Several rules take the same text of a file apart within one write.
+_kept = lru_cache(maxsize=128)(_scanned)
 
 
 def stated(data: bytes | None) -> list[Fact]:

@@ -148,7 +148,10 @@ class _Cycle(Ground):
             attempts=done.attempts,
             open_refusals=tuple(hand.open_refusals),
             verdicts=tuple(hand.verdicts.values()),
-            known_in_files=offering.in_files(self.root, done.batch, hand.text),
+            # Only where a full file may hold the run is it asked; with many skills it takes long.
+            known_in_files=offering.in_files(self.root, done.batch, hand.text)
+            if facts.near_mark
+            else frozenset(),
         )
 
     def _asked(self, hand: Hand) -> Said:

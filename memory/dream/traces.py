@@ -15,7 +15,14 @@ def commits_of(root: Path, run_name: str, since: float) -> tuple[str, ...]:
         VersionsOff: the store cannot be read.
     """
     with history.open_history(root) as versions:
-        newest = takewhile(lambda version: version.when >= int(since) - 1, versions.walk())
+        newest = takewhile(
+            # One run at a time: what another one made is older than all of this one's.
+            lambda version: (
+                version.when >= int(since) - 1
+                and (version.kind != "dream" or run_name in version.runs)
+            ),
+            versions.walk(),
+        )
         found = [version.sha for version in newest if run_name in version.runs]
     return tuple(found[::-1])
 

@@ -60,6 +60,11 @@ class Reader:
         except _Unreadable as error:
             self._skip(found.path, f"is skipped, since it cannot be read: {error}.")
 
+    def remembers(self, found: Found) -> bool:
+        """Whether this file, as it is now, need not be read."""
+        sha = None if self._reread else self._stamps.content_of(found.path, found.stamp)
+        return sha is not None and (self._trusting or self._batch.knows(sha))
+
     def lacks(self, found: Found) -> bool:
         """Whether this file, as it is now, has not been read."""
         was = self.read.get(found.path)

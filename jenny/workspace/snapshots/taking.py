@@ -1,10 +1,12 @@
 """Taking a snapshot.
 
-The files are read without stopping anybody. Then the workspace is locked for one look: nothing
-moved since → what was read is one moment. What did move is read again, the last time under the
-lock, so that an act on several files is in the snapshot as a whole or not at all.
+Where little is new, the workspace is locked for one look, and that little is read. Else the files
+are read without stopping anybody, and then the workspace is locked for a look: nothing moved since
+→ what was read is one moment. What did move is read again, the last time under the lock, so that an
+act on several files is in the snapshot as a whole or not at all.
 """
 
+import contextlib
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +35,7 @@ from jenny.workspace.snapshots.store import (
     entry,
     number_of,
 )
-from jenny.workspace.snapshots.trees import Builder, Built
+from jenny.workspace.snapshots.trees import Builder, Built, Made
 from jenny.workspace.snapshots.values import (
     TRIGGERS,
     Outcome,
@@ -43,16 +45,24 @@ from jenny.workspace.snapshots.values import (
     counted,
     total,
 )
+from jenny.workspace.stamped import Kept
 
 _ROUNDS = 3
 # What may be read while others wait.
 _UNDER_LOCK_BYTES = 8_000_000
 _WORKSPACE_SECONDS = 10.0
+# What is read at once while others wait, where they would wait as long for the look alone.
+_AT_ONCE_FILES = 100
+_AT_ONCE_BYTES = 500_000
+_BRIEF_SECONDS = 1.0
 _LABEL_CHARS = 200
 
 
 # These look for each content in the store even when it should be there.
 _LOOKING = frozenset({"daily", "manual", "restore", "import", "export", "upgrade"})
+
+# What this process made of each workspace's folders, for as long as they stay the same.
+_made: Kept[dict[str, Made]] = Kept(16)
 
 
 @dataclass(frozen=True)
@@ -115,12 +125,17 @@ def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
     before = _before(store, repo)
     stamps = Stamps(store.own / NAME)
     batch = PackBatch(repo, doubt=asked.reread)
-    trusting = stamps.tree == before.files and asked.trigger not in _LOOKING
+    trusting = stamps.tree == before.files and asked.trigger not in _LOOKING and not asked.reread
     try:
-        first = scan(root)
         reader = Reader(root, batch, stamps, trusting=trusting, reread=asked.reread)
-        seen, notes = _read_all(root, first, reader)
-        built = Builder(repo, batch, reader.read).build(seen.top, before.files, before.about)
+        first = seen = _read_at_once(root, reader)
+        notes: tuple[Skipped, ...] = ()
+        if first is None or seen is None:
+            first = scan(root)
+            seen, notes = _read_all(root, first, reader)
+        earlier = _made.get(str(store.own)) if trusting else None
+        builder = Builder(repo, batch, reader.read, earlier)
+        built = builder.build(seen.top, before.files, before.about)
         skipped = (*notes, *seen.skipped, *reader.skipped.values())
         shot = before.shot
         if shot is None or built.files != before.files:
@@ -130,6 +145,7 @@ def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
     finally:
         batch.discard()
     stamps.save(built.files)
+    _made.put(str(store.own), builder.made)
     if shot is not before.shot:
         shelf.put(store, shot)
         store.sweep()
@@ -144,6 +160,19 @@ def _before(store: Store, repo: Objects) -> _Before:
         return _Before()
     about = entry(repo, repo.commit(shot.commit).tree, "about")
     return _Before(shot, shot.tree, about.sha if about is not None else None)
+
+
+def _read_at_once(root: Path, reader: Reader) -> Scan | None:
+    """Look and read under the lock, where next to nothing is to be read; ``None``: it is not so."""
+    with contextlib.suppress(LockTimeout, WriteFailed), acts.locked(root, timeout=_BRIEF_SECONDS):
+        seen = scan(root)
+        every = list(seen.top.every_file())
+        unknown = [found.size for found in every if not reader.remembers(found)]
+        if len(unknown) <= _AT_ONCE_FILES and sum(unknown) <= _AT_ONCE_BYTES:
+            for found in every:
+                reader.take(found)
+            return seen
+    return None
 
 
 def _read_all(root: Path, seen: Scan, reader: Reader) -> tuple[Scan, tuple[Skipped, ...]]:

@@ -2,18 +2,19 @@
 
 Beside each folder of ``files`` stands one of ``about``: its file ``here`` has a row for each file
 and folder, its folder ``in`` what is about the folders inside. A folder in which nothing changed
-has the same two trees as before, and costs nothing.
+has the same two trees as before, and costs next to nothing.
 """
 
 import contextlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jenny.workspace.errors import StoreBroken
 from jenny.workspace.git.objects import FILE, FOLDER, TreeEntry, encode_tree
-from jenny.workspace.snapshots.naming import to_stored
+from jenny.workspace.snapshots.naming import from_stored, to_stored
 from jenny.workspace.snapshots.objects import Objects, Sink
-from jenny.workspace.snapshots.scan import Folder, Found
+from jenny.workspace.snapshots.scan import Folder, Found, Stamp
 
 EXECUTABLE = 0o100755
 _ANY_EXECUTE = 0o100
@@ -29,43 +30,85 @@ class Built:
     size: int
 
 
+type _Rows = tuple[tuple[str, Stamp, str], ...]
+type _Folders = tuple[tuple[str, int, Built], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made of a folder: its files (name, stamp, id), its folders (name, mode, trees)."""
+
+    files: _Rows
+    folders: _Folders
+    built: Built
+
+
 class Builder:
     """Makes the trees of a workspace out of what was read."""
 
-    def __init__(self, repo: Objects, batch: Sink, read: dict[str, tuple[Found, str]]) -> None:
+    def __init__(
+        self,
+        repo: Objects,
+        batch: Sink,
+        read: dict[str, tuple[Found, str]],
+        earlier: Mapping[str, Made] | None = None,
+    ) -> None:
+        """*earlier*: what was made of the folders before, by path. Where those trees are in the
+        snapshot before and nothing changed, they are not made again."""
         self._repo = repo
         self._batch = batch
         self._read = read
+        self._earlier = earlier or {}
+        self.made: dict[str, Made] = {}
 
     def build(self, folder: Folder, files: str | None, about: str | None) -> Built:
         """The trees of *folder*, given those that stood there before."""
-        before = self._entries(files)
-        inner_about = self._entries(about).get("in")
-        abouts = self._entries(inner_about.sha if inner_about else None)
-        rows: list[TreeEntry] = []
-        about_rows: list[TreeEntry] = []
+        earlier = self._earlier.get(folder.path)
+        if earlier is not None and (earlier.built.files, earlier.built.about) != (files, about):
+            earlier = None
+        before = self._before(files, about) if earlier is None else _inner(earlier)
+        folders = tuple(
+            (name, inner.mode, self.build(inner, *before.get(name, (None, None))))
+            for name, inner in folder.folders.items()
+        )
+        rows = tuple((name, found.stamp, sha) for name, (found, sha) in self._found(folder))
+        if earlier is None or (rows, folders) != (earlier.files, earlier.folders):
+            earlier = Made(rows, folders, self._built(rows, folders, files, about))
+        self.made[folder.path] = earlier
+        return earlier.built
+
+    def _before(self, files: str | None, about: str | None) -> dict[str, tuple[str, str | None]]:
+        """The two trees of each folder within a folder of the snapshot before."""
+        rows = self._entries(files)
+        inner = self._entries(about).get("in")
+        abouts = self._entries(inner.sha if inner else None)
+        return {
+            from_stored(name): (row.sha, abouts[name].sha if name in abouts else None)
+            for name, row in rows.items()
+            if row.is_folder
+        }
+
+    def _built(self, rows: _Rows, folders: _Folders, files: str | None, about: str | None) -> Built:
+        """Write a folder's two trees."""
+        entries: list[TreeEntry] = []
+        abouts: list[TreeEntry] = []
         here: dict[str, list[int]] = {}
         count = size = 0
-        for name, (found, sha) in self._found(folder):
+        for name, stamp, sha in rows:
+            found = Found(name, stamp)
             mode = EXECUTABLE if found.mode & _ANY_EXECUTE else FILE
-            rows.append(TreeEntry(to_stored(name), sha, mode))
+            entries.append(TreeEntry(to_stored(name), sha, mode))
             here[name] = [found.mode, found.size, found.modified]
             count, size = count + 1, size + found.size
-        for name, inner in folder.folders.items():
+        for name, mode, made in folders:
             stored = to_stored(name)
-            old, old_about = before.get(stored), abouts.get(stored)
-            made = self.build(
-                inner,
-                old.sha if old is not None and old.is_folder else None,
-                old_about.sha if old_about is not None else None,
-            )
-            rows.append(TreeEntry(stored, made.files, FOLDER))
-            about_rows.append(TreeEntry(stored, made.about, FOLDER))
-            here[f"{name}/"] = [inner.mode]
+            entries.append(TreeEntry(stored, made.files, FOLDER))
+            abouts.append(TreeEntry(stored, made.about, FOLDER))
+            here[f"{name}/"] = [mode]
             count, size = count + made.count, size + made.size
         return Built(
-            self._batch.add("tree", encode_tree(rows), known=files),
-            self._about(here, about_rows, about),
+            self._batch.add("tree", encode_tree(entries), known=files),
+            self._about(here, abouts, about),
             count,
             size,
         )
@@ -79,7 +122,7 @@ class Builder:
         ]
 
     def _about(
-        self, here: dict[str, list[int]], folders: list[TreeEntry], before: str | None
+        self, here: Mapping[str, list[int]], folders: Sequence[TreeEntry], before: str | None
     ) -> str:
         """The tree of what is to be known of a folder."""
         old = self._entries(before)
@@ -97,3 +140,8 @@ class Builder:
         with contextlib.suppress(StoreBroken):  # then all is written anew
             return {row.name: row for row in self._repo.tree(tree)} if tree else {}
         return {}
+
+
+def _inner(made: Made) -> dict[str, tuple[str, str | None]]:
+    """The two trees of each folder within a folder, as they were made."""
+    return {name: (built.files, built.about) for name, _, built in made.folders}

@@ -264,6 +264,8 @@ class _Making:
         sha, looked = state.tip, 0
         while run and sha is not None and looked < _PARTS_SOUGHT:
             version = messages.read(self.repo.commit(sha))
+            if version.kind == "dream" and run not in version.runs:
+                break  # one run at a time: what another one made is older than this one
             parts += run in version.runs
             sha, looked = version.parent, looked + 1
         is_over = run in self.ended and not goes_on

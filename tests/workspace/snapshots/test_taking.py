@@ -290,6 +290,7 @@ def test_nobody_waits_while_much_is_read(store, root, take, monkeypatch):
     from jenny.workspace.snapshots import taking
 
     monkeypatch.setattr(taking, "_UNDER_LOCK_BYTES", 10)
+    monkeypatch.setattr(taking, "_AT_ONCE_BYTES", 10)
     real, turn = taking.scan, []
 
     def scanned(folder):
