@@ -200,7 +200,7 @@ WRITES_ELSEWHERE = {
     "jenny/supervise.py": "the lock and the readiness mark",
     "jenny/management/database.py": "backups of the database",
     "jenny/accounts/setup_token.py": "the setup token",
-    "jenny/accounts/models.py": "the empty folder of a new workspace",
+    "jenny/accounts/models/workspace.py": "the empty folder of a new workspace",
     "settings_ui/browsing/zips.py": "a download, which is a stream and no file",
     "settings_ui/tasks.py": "the trash and parts of uploads, in the data folder",
     "settings_ui/views/files/upload.py": "parts of uploads, in the data folder",
