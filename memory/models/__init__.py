@@ -1,5 +1,6 @@
 """What the pipeline knows about each workspace, in the database."""
 
+from memory.models.approval import LargePrune, StagedHunk
 from memory.models.dream import DreamEntry, DreamRun, DreamState
 from memory.models.dream_schedule import DreamSchedule
 from memory.models.origin import LineOrigin, TurnChange
@@ -10,7 +11,9 @@ __all__ = [
     "DreamRun",
     "DreamSchedule",
     "DreamState",
+    "LargePrune",
     "LineOrigin",
     "SnapshotState",
+    "StagedHunk",
     "TurnChange",
 ]

@@ -1,0 +1,95 @@
+"""Changes of Dream's that wait for a person, and runs that took much out of a file."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Workspace
+from memory.models.dream import DreamRun
+
+
+class StagedHunk(models.Model):
+    """A change that a run would make, until a person decides on it; then what became of it.
+
+    It holds texts: whoever looks for every copy of one looks here, too.
+    """
+
+    class State(models.TextChoices):
+        """As ``memory.approval.values.State``; a conflict is a waiting one, as seen now."""
+
+        WAITING = "waiting"
+        ACCEPTED = "accepted"
+        REJECTED = "rejected"
+        NEVER = "never"
+        SETTLED = "settled"
+        SUPERSEDED = "superseded"
+        VOID = "void"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="staged_hunks")
+    # The run that staged it; a later one that changed it takes its place.
+    run = models.ForeignKey(DreamRun, on_delete=models.SET_NULL, null=True, related_name="hunks")
+    # Who wrote it: ``dream`` or ``review``.
+    actor = models.CharField(max_length=16)
+    path = models.CharField(max_length=512)
+    # ``memory.approval.values.Piece`` but for its order among the file's others.
+    kind = models.CharField(max_length=8)
+    piece = models.JSONField()
+    number = models.PositiveIntegerField(default=0)
+    # Cursors of the history.
+    sources = models.JSONField(default=list)
+    reason = models.TextField(blank=True)
+    state = models.CharField(max_length=12, choices=State, default=State.WAITING)
+    # What a person had written in its place, if they did.
+    is_edited = models.BooleanField(default=False)
+    text = models.TextField(blank=True)
+    # Entries that Dream is shown again because of the verdict.
+    offered = models.JSONField(default=list)
+    decided_by = models.BigIntegerField(null=True)
+    staged_at = models.DateTimeField(db_default=Now())
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["workspace", "path", "number"],
+                condition=Q(state="waiting"),
+                name="waiting_hunks_of_workspace",
+            ),
+            models.Index(fields=["workspace", "state", "-id"], name="hunks_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        """Number, file and state."""
+        return f"hunk {self.pk} of {self.path}, {self.state}"
+
+
+class LargePrune(models.Model):
+    """A run that took much out of one file, until a person has seen to it."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="large_prunes")
+    run = models.ForeignKey(DreamRun, on_delete=models.CASCADE, related_name="prunes")
+    path = models.CharField(max_length=512)
+    # Characters taken out, and how long the file was before.
+    chars = models.PositiveIntegerField()
+    size = models.PositiveIntegerField()
+    # Of each line: text, heading, kind, archive_id.
+    lines = models.JSONField(default=list)
+    noted_at = models.DateTimeField(db_default=Now())
+    dismissed_at = models.DateTimeField(null=True)
+    brought_back_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "path"], name="one_prune_a_file_a_run")
+        ]
+        indexes = [
+            models.Index(
+                fields=["workspace"],
+                condition=Q(dismissed_at=None, brought_back_at=None),
+                name="open_prunes_of_workspace",
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Run and file."""
+        return f"prune of {self.path} in {self.run_id}"
