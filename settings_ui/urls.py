@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, models, values
+from settings_ui.views import account, jobs, models, values
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 
@@ -64,3 +64,6 @@ urlpatterns += [
     path("files/copy/<path:path>/", change.copy, name="files_copy"),
     path("files/delete/<path:path>/", change.delete, name="files_delete"),
 ]
+
+# /jobs/
+urlpatterns += [path("jobs/<int:job_id>/", jobs.page, name="job")]

@@ -19,7 +19,7 @@ from django.test import Client  # noqa: E402
 from django.urls import URLPattern, URLResolver, get_resolver  # noqa: E402
 
 from jenny.accounts import access, connections  # noqa: E402
-from jenny.accounts.models import Account, ApiKey, LoginSession  # noqa: E402
+from jenny.accounts.models import Account, ApiKey, Job, LoginSession  # noqa: E402
 from jenny.chat.models import Conversation, Draft, Message, Turn  # noqa: E402
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
@@ -75,6 +75,7 @@ def owned(db: None) -> dict[str, str]:
     (workspace.root / "memory/history.jsonl").write_text(json.dumps(entry) + "\n")
     return {
         "cursor": "1",
+        "job_id": str(Job.ask(workspace, ana, "restore", {"path": MARK}).pk),
         "path": f"{NAME}.md",
         "item_id": item.id,
         "conversation_id": str(chat.pk),

@@ -6,6 +6,7 @@
       OwnerExists  OwnerMissing  AccountExists  UnknownZone
       ConnectionProblem
         UnknownPreset  KeyMissing  BadAddress  BadKey
+    JobLost                         for nobody: stop
 """
 
 
@@ -82,3 +83,7 @@ class BadAddress(ConnectionProblem):
 
 class BadKey(ConnectionProblem):
     """An API key that cannot be one."""
+
+
+class JobLost(Exception):
+    """Long work was taken for dead meanwhile; whoever does it must leave everything alone."""

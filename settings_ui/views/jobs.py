@@ -1,0 +1,44 @@
+"""Long work, looked at: how far it is, and what came of it. It can be left and found again."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_safe
+
+from jenny.accounts import access
+from jenny.accounts.management import working
+from jenny.accounts.models import Job
+
+OTHER = working.Kind(task="", title="Work")
+
+
+@require_safe
+def page(request: HttpRequest, job_id: int) -> HttpResponse:
+    """A job's page; htmx asks for its middle once a second while it is open."""
+    job = _job(request, job_id)
+    is_fragment = request.headers.get("HX-Request") == "true"
+    answer = render(request, f"jobs/job.html{'#middle' if is_fragment else ''}", _context(job))
+    if not job.is_open and is_fragment:
+        answer["HX-Trigger"] = "job-ended"
+    return answer
+
+
+def _job(request: HttpRequest, job_id: int) -> Job:
+    """The job, if it is one of the account's workspaces."""
+    person = access.account(request)
+    if job_id > 2**62:
+        raise Http404
+    rows = Job.objects.filter(workspace__owner=person, workspace__deleted_at=None)
+    return get_object_or_404(rows, pk=job_id)
+
+
+def _context(job: Job) -> dict[str, Any]:
+    about = working.KINDS.get(job.kind, OTHER)
+    return {
+        "job": job,
+        "title": about.title,
+        "home": {"href": about.home[0], "label": about.home[1]},
+        "links": job.result.get("links", []),
+        "lists": job.result.get("lists", []),
+    }
