@@ -23,6 +23,7 @@ from jenny.workspace import atomic, journal, locks, paths
 from jenny.workspace.errors import LockTimeout, WriteFailed, reason_of
 from jenny.workspace.journal import Journal, Staged, Step
 from jenny.workspace.locks import Level
+from jenny.workspace.swap import book, swapping
 
 # The disk may allow later what it refuses for one of these; anything else will not change.
 _PASSING = frozenset(
@@ -96,8 +97,13 @@ def settle(root: Path) -> None:
         OSError: the disk refuses for now.
     """
     for name in journal.pending(root):
-        act = journal.load(root, name)
+        is_swap = book.is_swap(name)
+        act = None if is_swap else journal.load(root, name)
         try:
+            if is_swap:
+                with locks.for_files(root, swapping.touched(root, name)):
+                    if swapping.settle(root, name):
+                        continue
             if act is None:
                 journal.set_aside(root, name)
                 continue

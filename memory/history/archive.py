@@ -24,6 +24,12 @@ def path_for(month: str) -> str:
     return f"{FOLDER}/history-{month}.jsonl"
 
 
+def is_segment(path: str) -> bool:
+    """Whether the file at *path* is a segment."""
+    folder, _, name = path.rpartition("/")
+    return folder == FOLDER and _NAME.fullmatch(name) is not None
+
+
 def month_of(timestamp: str) -> str:
     """The month of a stamp; empty when it is none."""
     match = _MONTH.match(timestamp)

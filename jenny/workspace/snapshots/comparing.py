@@ -24,7 +24,7 @@ TEXT_BYTES = 300_000
 TEXT_CHARS = 20_000
 
 
-class _Sketch:
+class Sketch:
     """Takes objects like a store on its way, and keeps nothing but the folders."""
 
     def __init__(self, repo: Objects) -> None:
@@ -83,7 +83,7 @@ def with_now(store: Store, repo: Objects, old: Snapshot, root: Path) -> Comparis
         StoreBroken: the snapshot is damaged.
         FileMissing, SnapshotFailed: the workspace cannot be read.
     """
-    sketch = _Sketch(repo)
+    sketch = Sketch(repo)
     seen = scan(paths.real_root(root))
     stamps = Stamps(store.own / NAME)
     reader = Reader(paths.real_root(root), sketch, stamps, trusting=True, reread=False)
