@@ -93,7 +93,7 @@ if _DATABASE_URL:
 else:
     DATABASES = {
         "default": {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "jenny.management.sqlite",
             "NAME": JENNY_DATA.database,
             "OPTIONS": {
                 "timeout": 20,

@@ -3,51 +3,72 @@
 The same rows give the same bytes in every request, so that the provider's cache holds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Any
 
 from jenny.agent.messages import Message, Part, Text, ToolResult, ToolUse
-
-if TYPE_CHECKING:
-    from jenny.chat.models import Block
-    from jenny.chat.models import Message as Row
 
 STOPPED = "(The answer was stopped here.)"
 INTERRUPTED = "(The answer was cut off here.)"
 
 
-def user_message(row: "Row") -> Message:
+_ENDINGS = {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": INTERRUPTED}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block of an answer, as far as the model is told of it."""
+
+    step: int
+    kind: str
+    text: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A row of the thread: what a user wrote, or the answer of a turn that ended in *state*."""
+
+    kind: str
+    text: str = ""
+    context: str = ""
+    # Empty: no turn took it.
+    state: str = ""
+    is_retried: bool = False
+    pieces: Sequence[Piece] = ()
+
+
+def user_message(text: str, context: str) -> Message:
     """What the user wrote, with what only the model sees behind it."""
-    text = f"{row.text}\n\n{row.context}" if row.context else row.text
-    return Message("user", (Text(text),))
+    return Message("user", (Text(f"{text}\n\n{context}" if context else text),))
 
 
-def messages(rows: Iterable["Row"]) -> list[Message]:
+def messages(rows: Iterable[Said]) -> list[Message]:
     """The model's history: user messages that a turn took, and answers in force."""
     history: list[Message] = []
     for row in rows:
-        if row.kind == "user" and row.turn_id is not None:
-            history.append(user_message(row))
-        elif row.kind == "answer" and row.turn is not None and not row.turn.retried:
-            history.extend(_answer(row.blocks.all()))
-            ending = {"stopped": STOPPED, "interrupted": INTERRUPTED, "failed": INTERRUPTED}
-            if row.turn.state in ending and any(block.kind == "text" for block in row.blocks.all()):
-                history.append(Message("assistant", (Text(ending[row.turn.state]),)))
+        if row.kind == "user" and row.state:
+            history.append(user_message(row.text, row.context))
+        elif row.kind == "answer" and row.state and not row.is_retried:
+            history.extend(_answer(row.pieces))
+            if row.state in _ENDINGS and any(piece.kind == "text" for piece in row.pieces):
+                history.append(Message("assistant", (Text(_ENDINGS[row.state]),)))
     return history
 
 
-def _answer(blocks: Iterable["Block"]) -> Iterator[Message]:
+def _answer(pieces: Iterable[Piece]) -> Iterator[Message]:
     """An answer's blocks as the model's messages, each followed by its tools' results."""
-    said = (block for block in blocks if block.kind in ("text", "tool"))
-    for _, step in groupby(said, key=lambda block: block.step):
+    said = (piece for piece in pieces if piece.kind in ("text", "tool"))
+    for _, step in groupby(said, key=lambda piece: piece.step):
         parts: list[Part] = []
         results: list[Part] = []
-        for block in step:
-            if block.kind == "text":
-                parts.append(Text(block.text))
+        for piece in step:
+            if piece.kind == "text":
+                parts.append(Text(piece.text))
                 continue
-            data = block.data
+            data = piece.data
             parts.append(ToolUse(data["id"], data["name"], data["arguments"]))
             if "result" in data:
                 results.append(ToolResult(data["id"], data["result"], ok=bool(data.get("ok"))))

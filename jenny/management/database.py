@@ -17,6 +17,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from jenny.management.sqlite.base import POOL
 from jenny.supervise import CannotStart
 from memory.management.snapshots import before_upgrade
 
@@ -85,12 +86,13 @@ def wait_for_server(say: Say) -> None:
 
 
 def let_go() -> None:
-    """Close every connection, and PostgreSQL's pool with its threads.
+    """Close every connection, and the pools: PostgreSQL's has threads.
 
     A process that forks must hold none: the child would share the socket, and would wait for
     threads of the pool that it does not have.
     """
     connections.close_all()
+    POOL.drain()
     for one in connections.all(initialized_only=True):
         if one.vendor == "postgresql":
             one.close_pool()  # type: ignore[attr-defined]

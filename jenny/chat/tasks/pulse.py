@@ -75,9 +75,15 @@ class Pulse:
         next_cancel = next_lease = 0.0
         while True:
             with self._changed:
+                is_new = not self._running
                 while not self._running:
                     connections.close_all()
                     self._changed.wait()
+            if is_new:
+                # A turn that was claimed a moment ago has its lease, and nothing to send yet.
+                time.sleep(BEAT_SECONDS)
+                next_lease = time.monotonic() + LEASE_SECONDS
+                next_cancel = 0.0
             now = time.monotonic()
             running = self._snapshot()
             # First, since nothing else here may cost a turn its lease.

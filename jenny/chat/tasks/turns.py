@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from jenny.accounts.access import model_for
 from jenny.agent import loop, messages
-from jenny.agent.errors import AgentError, Cancelled
+from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.limits import Limits
 from jenny.agent.pricing import Prices
 from jenny.agent.provider import Provider
@@ -31,6 +31,7 @@ from jenny.chat.tasks.publish import Publisher, hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
 from jenny.chat.tasks.restated import hear
+from jenny.chat.tasks.said import said_in
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
@@ -44,6 +45,7 @@ LOST = (Cancelled, ObjectDoesNotExist, ObjectNotUpdated)
 STATES = {
     "stopped": Turn.State.STOPPED,
     "shutdown": Turn.State.INTERRUPTED,
+    "paused": Turn.State.INTERRUPTED,
     "failed": Turn.State.FAILED,
 }
 
@@ -123,6 +125,8 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
         )
     except (WorkspaceError, AgentError) as error:
         recorder.took(_take(turn, 0, zone))
+        if isinstance(error, CallsPaused):
+            return loop.Outcome(ending="paused")
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
     taken = _take(turn, 0, zone)
     recorder.took(taken)
@@ -133,14 +137,6 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
         config.get("agents.defaults.maxTokens"),
     )
     system = fitting(turn, taken, toolbox, config)
-    past = (
-        Message.objects.filter(
-            conversation=conversation, pk__gte=conversation.context_from, is_current=True
-        )
-        .select_related("turn")
-        .prefetch_related("blocks")
-        .order_by("pk")
-    )
 
     def inbox(step: int) -> list[messages.Message]:
         if step == 1:
@@ -148,12 +144,12 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
             return []
         if rows := _take(turn, step, zone):
             recorder.took(rows)
-        return [history.user_message(message) for message in rows]
+        return [history.user_message(row.text, row.context) for row in rows]
 
     return loop.run(
         provider=Provider(endpoint, preset),
         system=system.wire(),
-        history=history.messages(past),
+        history=history.messages(said_in(conversation)),
         toolbox=toolbox,
         listener=recorder,
         inbox=inbox,
