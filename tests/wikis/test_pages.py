@@ -116,7 +116,8 @@ def test_a_new_page_goes_below_wiki(typed: str, path: str) -> None:
 
 @pytest.mark.parametrize(
     "typed",
-    ["", "/", "../x", "a//b", "a/../b", ".git/x", "a\\b", "x\0", "\u202ex", "CON", "%2e%2e/x", "a" * 300],
+    ["", "/", "../x", "a//b", "a/../b", ".git/x", "a\\b", "x\0", "\u202ex", "CON", "%2e%2e/x",
+     "a" * 300],
 )  # fmt: skip
 def test_no_page_is_made_where_none_can_be(typed: str) -> None:
     """Each is refused before anything is asked of the disk."""

@@ -1,0 +1,1 @@
+"""Links between pages: found in their text, resolved to pages, rewritten when pages move."""
