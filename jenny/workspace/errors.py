@@ -17,6 +17,7 @@ WorkspaceError
 ├── VersionAmbiguous  several versions' ids begin like this
 ├── UndoRefused       a version may not or cannot be undone
 ├── SnapshotFailed    no snapshot was taken, or none could be deleted; says why
+├── RestoreRefused    a restore may not or cannot be done; nothing was changed
 ├── SnapshotUnknown   no snapshot is meant by this, or several are, or it has no such file
 └── ConfigRefused     a change of config.json that may not be made
     └── ConfirmationNeeded   … without a yes
@@ -125,6 +126,10 @@ class SnapshotFailed(WorkspaceError):
 
 class SnapshotUnknown(WorkspaceError):
     """No snapshot is meant by this, or several are, or it holds no such file."""
+
+
+class RestoreRefused(WorkspaceError):
+    """A restore may not or cannot be done now; nothing was changed."""
 
 
 class ConfigRefused(WorkspaceError):

@@ -15,6 +15,7 @@ NEW, OLD = "new", "old"
 # In the order in which they are done: what comes first is out of the way of what comes later.
 KINDS = ("remove", "unfolder", "folder", "put", "mode")
 _ID = re.compile(r"swap-[0-9a-f]{16}")
+_FILE = re.compile(r"\d{1,9}")
 
 # What is there, as far as a look tells: size, time of writing in nanoseconds, number.
 type Stamp = tuple[int, int, int]
@@ -29,13 +30,14 @@ class Item:
 
     ``put``: the staged file comes to *path*; ``remove``: the file there goes; ``folder``: a folder
     is made; ``unfolder``: an empty one goes; ``mode``: a folder gets other permissions. *was*: the
-    file that stood there when it was decided, ``None`` where there was none; *own* and *size*:
-    the staged file's number and bytes. *mode* and *old_mode*: a folder's permissions.
+    file that stood there when it was decided, ``None`` where there was none; *file*, *own* and
+    *size*: the staged file's name, number and bytes. *mode* and *old_mode*: a folder's permissions.
     """
 
     path: str
     kind: Literal["put", "remove", "folder", "unfolder", "mode"]
     was: Stamp | None = None
+    file: str = ""
     own: int = 0
     size: int = 0
     mode: int = 0o755
@@ -116,5 +118,7 @@ def _item(row: dict[str, Any]) -> Item:
     if item.kind not in KINDS:
         raise ValueError(item.kind)
     parts_of(item.path)
+    if item.file and not _FILE.fullmatch(item.file):
+        raise ValueError(item.file)
     was = None if item.was is None else (item.was[0], item.was[1], item.was[2])
     return replace(item, was=was)

@@ -131,7 +131,7 @@ def beside(folder: int, name: str) -> None:
             return
 
 
-def take_over(folder: int, name: str, new: int, number: str, item: Item) -> None:
+def take_over(folder: int, name: str, new: int, item: Item) -> None:
     """Add to the staged file what a file that only grows got since it was looked at; again:
     changes nothing."""
     start = item.was[0] if item.was is not None else 0
@@ -139,7 +139,7 @@ def take_over(folder: int, name: str, new: int, number: str, item: Item) -> None
     try:
         if os.fstat(source).st_size <= start:
             return
-        target = os.open(number, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, dir_fd=new)
+        target = os.open(item.file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW, dir_fd=new)
         try:
             os.ftruncate(target, item.size)
             os.lseek(source, start, os.SEEK_SET)

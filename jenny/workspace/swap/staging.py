@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +15,16 @@ from jenny.workspace.locks import OWN_FOLDER
 from jenny.workspace.swap.book import NEW, OLD, PREFIX, Item, Keep, Stamp, Swap, parts_of
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A staged content: its name in the stage, its number on the disk, bytes, permissions."""
+
+    name: str
+    number: int
+    size: int
+    mode: int
 
 
 class Stage:
@@ -25,6 +36,7 @@ class Stage:
         self.root = root
         self.name = f"{PREFIX}{secrets.token_hex(8)}"
         self.items: list[Item] = []
+        self._count = 0
         self._fd = -1
         self._new = -1
 
@@ -46,25 +58,16 @@ class Stage:
             shutil.rmtree(self.root / OWN_FOLDER / self.name, ignore_errors=True)
         os.close(self._fd)
 
-    def put(
-        self,
-        path: str,
-        pieces: Iterable[bytes],
-        *,
-        was: Stamp | None,
-        mode: int,
-        modified: int = 0,
-        keep: Keep = "beside",
-    ) -> None:
-        """Stage a file that is to come to *path*, with its permissions and, unless 0, its time of
-        writing (nanoseconds since 1970). *was*: what stands there now.
+    def write(self, pieces: Iterable[bytes], *, mode: int, modified: int = 0) -> Staged:
+        """Stage a content, with its permissions and, unless 0, its time of writing (nanoseconds
+        since 1970).
 
         Raises:
             OSError: the disk refused. Whatever giving the pieces raises comes through as well.
         """
-        parts_of(path)
-        number = len(self.items)
-        fd = os.open(str(number), _FLAGS, 0o600, dir_fd=self._new)
+        name = str(self._count)
+        self._count += 1
+        fd = os.open(name, _FLAGS, 0o600, dir_fd=self._new)
         try:
             for piece in pieces:
                 view = memoryview(piece)
@@ -77,8 +80,14 @@ class Stage:
             made = os.fstat(fd)
         finally:
             os.close(fd)
-        item = Item(path, "put", was, made.st_ino, made.st_size, mode, keep=keep)
-        self.items.append(item)
+        return Staged(name, made.st_ino, made.st_size, mode)
+
+    def put(self, path: str, staged: Staged, was: Stamp | None, keep: Keep = "beside") -> None:
+        """Have a staged content come to *path*. *was*: what stands there now."""
+        parts_of(path)
+        self.items.append(
+            Item(path, "put", was, staged.name, staged.number, staged.size, staged.mode, keep=keep)
+        )
 
     def remove(self, path: str, was: Stamp) -> None:
         """Have the file at *path* go."""

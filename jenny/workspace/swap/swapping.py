@@ -129,22 +129,22 @@ def _turn_round(root: Path, swap: Swap, error: OSError) -> None:
 
 def _put(folders: Folders, item: Item, number: str, new: int, old: int) -> None:
     """Let the staged file come, unless it has."""
-    if moving.status(new, number) is None:
+    if moving.status(new, item.file) is None:
         return
     folder, name = folders.open(item.path)
     there = moving.status(folder, name)
     if there is not None and not _is_as_decided(there, item):
         if item.keep == "yield":
-            os.unlink(number, dir_fd=new)
+            os.unlink(item.file, dir_fd=new)
             return
         if item.keep == "grow":
-            moving.take_over(folder, name, new, number, item)
+            moving.take_over(folder, name, new, item)
         else:
             moving.beside(folder, name)
         there = moving.status(folder, name)
     if there is not None and moving.status(old, number) is None:
         moving.keep(folder, name, old, number)
-    moving.move(new, number, folder, name)
+    moving.move(new, item.file, folder, name)
 
 
 def _remove(folders: Folders, item: Item, number: str, new: int, old: int) -> None:
@@ -193,7 +193,7 @@ def _unfolder(folders: Folders, item: Item, number: str, new: int, old: int) -> 
 def _unput(folders: Folders, item: Item, number: str, new: int, old: int) -> None:
     """Let the staged file go again, and what was there come back."""
     kept = moving.status(old, number) is not None
-    if not kept and moving.status(new, number) is not None:
+    if not kept and moving.status(new, item.file) is not None:
         return  # it never came
     folder, name = folders.open(item.path)
     there = moving.status(folder, name)
