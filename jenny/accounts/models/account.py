@@ -57,6 +57,14 @@ class Accounts(UserManager["Account"]):
         return account
 
 
+class Theme(models.TextChoices):
+    """How pages look."""
+
+    SYSTEM = "system", "As the system has it"
+    LIGHT = "light", "Light"
+    DARK = "dark", "Dark"
+
+
 class Account(AbstractUser):
     """A person who can log in. The first one is the owner (``is_superuser``)."""
 
@@ -67,6 +75,10 @@ class Account(AbstractUser):
 
     # Only changes what the file browser lists.
     developer_mode = models.BooleanField(default=False)
+    theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM)
+    # What all runs of a day (the account's own) may use together; null: no limit.
+    max_tokens_per_day = models.PositiveBigIntegerField(null=True, blank=True)
+    max_cost_per_day = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
 
     objects: ClassVar[Accounts] = Accounts()
 

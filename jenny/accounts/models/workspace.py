@@ -9,6 +9,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from jenny.accounts import slugs
+from jenny.accounts.models.leftovers import Leftover
 from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.seed import seed
@@ -75,7 +76,7 @@ class Workspace(models.Model):
         """A row with a slug that no row ever had and no folder bears: a folder that lies
         there without a row is somebody's files, and not to be taken over unasked."""
         for slug in slugs.candidates(name):
-            if (settings.JENNY_DATA.workspaces / slug).exists():
+            if (settings.JENNY_DATA.workspaces / slug).exists() or Leftover.has_slug(slug):
                 continue
             try:
                 with transaction.atomic():

@@ -1,0 +1,99 @@
+"""What the models used, added up by day, kind of run and model."""
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import F, Sum
+
+from jenny.accounts.models.account import Account
+from jenny.agent.tokens import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a day used. ``unpriced``: tokens whose price nobody named; they are in no cost."""
+
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+    unpriced: int = 0
+
+
+class UsageDay(models.Model):
+    """An account's requests to one model in one kind of run on one day (the account's own).
+
+    No text, and no name of a conversation: what was said can be deleted, and what it cost stays.
+    """
+
+    account = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="usage_days"
+    )
+    day = models.DateField()
+    kind = models.CharField(max_length=24)
+    model = models.CharField(max_length=200)
+    requests = models.PositiveBigIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0)
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=18, decimal_places=6, default=Decimal(0))
+    # Tokens for which no price was known; they are not in ``cost``.
+    unpriced_tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "day", "kind", "model"], name="one_usage_row_a_day"
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Day, kind and model."""
+        return f"{self.day} {self.kind} {self.model}"
+
+    @classmethod
+    def add(
+        cls,
+        account: int,
+        day: dt.date,
+        *,
+        kind: str,
+        model: str,
+        usage: Usage,
+        cost: Decimal | None,
+    ) -> None:
+        """Count one request; *cost* ``None``: its price is not known. Many may count at once."""
+        key = {"account_id": account, "day": day, "kind": kind[:24], "model": model[:200]}
+        counts: dict[str, int | Decimal] = {
+            "requests": 1,
+            "input_tokens": usage.input,
+            "output_tokens": usage.output,
+            "cache_read_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+            "cost": cost or Decimal(0),
+            "unpriced_tokens": usage.total if cost is None else 0,
+        }
+        added = {name: F(name) + count for name, count in counts.items()}
+        if cls.objects.filter(**key).update(**added):
+            return
+        if not Account.objects.filter(pk=account).exists():
+            # Deleted meanwhile, with all that it used.
+            return
+        try:
+            with transaction.atomic():
+                cls.objects.create(**key, **counts)
+        except IntegrityError:
+            cls.objects.filter(**key).update(**added)
+
+    @classmethod
+    def used_on(cls, account: int, day: dt.date) -> Used:
+        """What all runs of the account used on that day."""
+        every = F("input_tokens") + F("output_tokens") + F("cache_read_tokens")
+        found = cls.objects.filter(account=account, day=day).aggregate(
+            tokens=Sum(every + F("cache_write_tokens")),
+            cost=Sum("cost"),
+            unpriced=Sum("unpriced_tokens"),
+        )
+        return Used(found["tokens"] or 0, found["cost"] or Decimal(0), found["unpriced"] or 0)
