@@ -18,11 +18,9 @@ from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jenny.accounts.access import model_is_demo
-from jenny.accounts.models import Account, Workspace
-from jenny.workspace.config import load
-from jenny.workspace.errors import WorkspaceError
-from memory.management.dreaming import notices
+from jenny.accounts.access import current_workspace, model_is_demo
+from jenny.accounts.management import notices
+from jenny.accounts.models import Account
 
 # --- What every page's frame needs -----------------------------------------------------------
 
@@ -31,25 +29,14 @@ def page_context(request: HttpRequest) -> dict[str, Any]:
     """``demo notices version account workspace`` for base.html, also for a stranger's page."""
     user = getattr(request, "user", None)
     account = user if isinstance(user, Account) else None
-    workspace = account.current_workspace if account else None
+    workspace = current_workspace(request) if account else None
     return {
         "version": settings.JENNY_VERSION,
         "account": account,
         "workspace": workspace,
         "demo": bool(account) and model_is_demo(request),
-        "notices": _notices(workspace) if workspace and workspace.folder_made_at else [],
+        "notices": notices.of(workspace) if workspace and workspace.folder_made_at else [],
     }
-
-
-def _notices(workspace: Workspace) -> list[dict[str, str]]:
-    """What is wrong with the workspace's files and with Dream, in sentences that say what to do."""
-    try:
-        config = load(workspace.root)
-    except WorkspaceError as error:
-        return [{"kind": "error", "text": error.sentence}]
-    texts = [*config.notices, *config.problems.values()]
-    rows = [{"kind": "warning", "text": text} for text in texts]
-    return rows + [{"kind": row.kind, "text": row.text} for row in notices.of(workspace)]
 
 
 # --- Health ----------------------------------------------------------------------------------

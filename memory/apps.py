@@ -28,10 +28,13 @@ class MemoryConfig(AppConfig):
         register_check(versions_check.check)
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
+        from jenny.accounts.management import notices  # noqa: PLC0415
         from memory.management import snapshots  # noqa: PLC0415
         from memory.management.dreaming import book  # noqa: PLC0415
+        from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
+        notices.register("dream", dreams.of)
         funnel.register_fence(book.fence)
         funnel.register_sink(provenance.record)
         register_listener(provenance.record_outside)

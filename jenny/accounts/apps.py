@@ -12,9 +12,13 @@ class AccountsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Keep the list of sessions in step with logins and logouts."""
+        """Keep the list of sessions in step with logins and logouts; say on every page what is
+        wrong with a workspace's files."""
         # Models can be imported only once the apps are loaded.
         from jenny.accounts import access  # noqa: PLC0415
+        from jenny.accounts.management import notices, workspace_notices  # noqa: PLC0415
 
+        notices.register("settings", workspace_notices.settings)
+        notices.register("versions", workspace_notices.versions)
         user_logged_in.connect(access.note_login, dispatch_uid="accounts.note_login")
         user_logged_out.connect(access.note_logout, dispatch_uid="accounts.note_logout")

@@ -1,30 +1,22 @@
 """What stands on every page about Dream, until its cause is gone."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
 
+from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
 from memory.dream import outcomes
 from memory.models import DreamEntry, DreamRun, DreamState
 
 
-@dataclass(frozen=True)
-class Notice:
-    """A sentence for a person, and how much it matters."""
-
-    kind: Literal["error", "warning"]
-    text: str
-
-
-def of(workspace: Workspace) -> list[Notice]:
+def of(workspace: Workspace) -> Iterator[Notice]:
     """The notices of a workspace: counts that have reached the alarm, entries that were given up,
-    and a run that seems dead."""
+    and a run that seems dead. A source (``jenny.accounts.management.notices``)."""
     rows = DreamState.objects.filter(workspace=workspace).values_list("alarms", flat=True)
-    found = [Notice("error", alarm["sentence"]) for alarms in rows for alarm in alarms]
+    for alarm in [alarm for alarms in rows for alarm in alarms]:
+        yield Notice(key=f"dream:{alarm['kind']}", kind="error", text=alarm["sentence"])
     aside = DreamEntry.objects.filter(workspace=workspace, place=DreamEntry.Place.SET_ASIDE)
     cursors = list(aside.order_by("cursor").values_list("cursor", flat=True)[:1000])
     if sentence := outcomes.set_aside_notice(cursors):
-        found.append(Notice("warning", sentence))
+        yield Notice(key="dream:set_aside", kind="warning", text=sentence)
     if DreamRun.dead().filter(workspace=workspace).exists():
-        found.append(Notice("warning", outcomes.SEEMS_DEAD))
-    return found
+        yield Notice(key="dream:dead", kind="warning", text=outcomes.SEEMS_DEAD)

@@ -6,12 +6,13 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
+from jenny.accounts.management import notices
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory.dream import counters, offering
 from memory.history import log
-from memory.management.dreaming import asking, book, notices, reaping, running
+from memory.management.dreaming import asking, book, reaping, running
 from memory.management.dreaming.heart import WATCHES, lease_key
 from memory.models import DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
@@ -248,7 +249,8 @@ def test_what_breaks_every_time_is_given_up(dreams, monkeypatch):
     after four runs, with the alarm."""
     bad, good = dreams.say("- [durable] POISON", "- [durable] Good.")
     dreams.model.always(batch_of, "I know.")
-    whole = offering.in_files
+    whole, before = offering.in_files, dreams.text()
+    fill(dreams, 2_850)
 
     def breaking(root, shown, text):
         if bad in shown.cursors:
@@ -260,6 +262,7 @@ def test_what_breaks_every_time_is_given_up(dreams, monkeypatch):
     assert dreams.cursor == bad
     assert DreamEntry.objects.get(place="set_aside").cursor == bad
     assert [row["kind"] for row in DreamState.objects.get().alarms] == ["failures"]
+    (dreams.root / MEMORY).write_text(before)
     assert dreams.run().status == "nothing_new"
     assert dreams.cursor == good
 
