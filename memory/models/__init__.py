@@ -1,12 +1,14 @@
 """What the pipeline knows about each workspace, in the database."""
 
 from memory.models.approval import LargePrune, StagedHunk
+from memory.models.digest import DreamDigest
 from memory.models.dream import DreamEntry, DreamRun, DreamState
 from memory.models.dream_schedule import DreamSchedule
 from memory.models.origin import LineOrigin, TurnChange
 from memory.models.snapshot_state import SnapshotState
 
 __all__ = [
+    "DreamDigest",
     "DreamEntry",
     "DreamRun",
     "DreamSchedule",
