@@ -1,6 +1,9 @@
 """Who asks, for which workspace, and where a stranger is sent: the first line of every view."""
 
+import functools
 import ipaddress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -16,12 +19,16 @@ from django_htmx.http import HttpResponseClientRedirect
 from jenny.accounts import endpoints, kept
 from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Account, LoginSession, Workspace
-from jenny.agent.errors import AgentError
+from jenny.agent.errors import AgentError, CallsPaused, CancelReason
 from jenny.agent.preset import Endpoint, Preset
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
 
 _LONGEST_WAY_BACK = 2_000
+# The session's key for the workspace that was chosen in it.
+_CHOSEN = "workspace"
+# The switch in config.json that pauses all calls to models.
+PAUSE = "privacy.pauseModelCalls"
 
 
 # --- Who asks, and for what ------------------------------------------------------------------
@@ -36,11 +43,43 @@ def account(request: HttpRequest) -> Account:
 
 
 def workspace(request: HttpRequest) -> Workspace:
-    """The workspace that the account works in now; only ever one of its own.
+    """The workspace that this session works in; only ever one of the account's own.
 
     :raises WorkspaceError: its folder was not made yet and cannot be made now.
     """
-    return made_workspace(account(request))
+    person = account(request)
+    current = current_workspace(request)
+    if current is None:
+        return made_workspace(person)
+    current.make_folder()
+    return current
+
+
+def current_workspace(request: HttpRequest) -> Workspace | None:
+    """The workspace that this session works in, as it is: nothing is made for it.
+
+    A session keeps to the one that was chosen in it; a new one begins with the account's newest
+    choice. ``None``: nobody is logged in, or the account's was deleted meanwhile.
+    """
+    person = getattr(request, "user", None)
+    if not isinstance(person, Account):
+        return None
+    wanted = request.session.get(_CHOSEN)
+    if wanted and wanted != str(person.current_workspace_id):
+        found = person.workspaces(manager="objects").filter(pk=wanted).first()
+        if found is not None:
+            return found
+    row = person.current_workspace
+    is_own = row is not None and row.owner_id == person.pk and row.deleted_at is None
+    return row if is_own else None
+
+
+def choose_workspace(request: HttpRequest, row: Workspace) -> None:
+    """Let this session, and new ones, work in *row*; other sessions stay where they are."""
+    person = account(request)
+    request.session[_CHOSEN] = str(row.pk)
+    person.current_workspace = row
+    person.save(update_fields=["current_workspace"])
 
 
 def made_workspace(person: Account) -> Workspace:
@@ -73,17 +112,36 @@ def model_for(row: Workspace, preset_name: str = "") -> tuple[Endpoint, Preset]:
     """Where and how a conversation of that workspace asks the model of that name (empty: the
     workspace's default), with the key of the workspace's owner.
 
+    :raises CallsPaused: nothing is asked in this workspace for now.
     :raises AgentError: it cannot be asked; the sentence says why.
     """
+    config = load(row.root)
+    if config.get(PAUSE):
+        raise CallsPaused
     try:
-        return endpoints.resolve(load(row.root), preset_name, row.owner.keys(), environment())
+        endpoint, preset = endpoints.resolve(config, preset_name, row.owner.keys(), environment())
     except ConnectionProblem as error:
         raise AgentError("connection", error.sentence) from error
+    return replace(endpoint, stops=functools.partial(_stops, row.root)), preset
+
+
+def calls_are_paused(row: Workspace) -> bool:
+    """Whether somebody paused all calls to models in that workspace."""
+    return _stops(row.root) is not None
+
+
+def _stops(root: Path) -> CancelReason | None:
+    """Why a request under way should end. Reading the settings again costs three looks at the
+    disk, so that a worker hears of the switch within a second."""
+    try:
+        return "paused" if load(root).get(PAUSE) else None
+    except WorkspaceError:
+        return None
 
 
 def model_is_demo(request: HttpRequest) -> bool:
     """Whether the demo model answers in the account's workspace, for the label on every page."""
-    row = account(request).current_workspace
+    row = current_workspace(request)
     if row is None or row.folder_made_at is None:
         return not environment().is_set
     origins = set(row.owner.api_keys.values_list("origin", flat=True))
@@ -108,8 +166,11 @@ def session_is_live(session_key: str) -> bool:
 
 
 def note_login(sender: object, request: HttpRequest, user: Account, **_: Any) -> None:
-    """Put the new session on the account's list (signal ``user_logged_in``)."""
+    """Put the new session on the account's list (signal ``user_logged_in``). It stays in the
+    workspace that it begins in, whatever other sessions choose later."""
     del sender
+    if user.current_workspace_id is not None:
+        request.session[_CHOSEN] = str(user.current_workspace_id)
     LoginSession.begin(request, user, client_address(request))
 
 

@@ -1,6 +1,7 @@
 """Errors of a run, split by whom they are for.
 
     AgentError                 the person: a sentence, and whether trying again helps
+    ├── CallsPaused            somebody paused all calls; no fault, and nothing is lost
     └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
     Malformed                  nobody: the provider makes a fault of it
@@ -14,7 +15,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-type CancelReason = Literal["stop", "shutdown", "lost", "time"]
+type CancelReason = Literal["stop", "shutdown", "lost", "time", "paused"]
 type Ending = Literal[
     "done",
     "stopped",
@@ -26,6 +27,7 @@ type Ending = Literal[
     "failed",
     "time",
     "tokens",
+    "paused",
 ]
 
 
@@ -37,6 +39,16 @@ class AgentError(Exception):
         self.kind = kind
         self.sentence = sentence
         self.can_retry = can_retry
+
+
+PAUSED = "All model calls are paused in this workspace (Settings → Privacy)."
+
+
+class CallsPaused(AgentError):
+    """Somebody paused all calls to models: no fault, and nothing is lost by it."""
+
+    def __init__(self) -> None:
+        super().__init__("paused", f"{PAUSED} Resume them there; then this goes on.")
 
 
 class ToolProblem(Exception):
@@ -185,6 +197,11 @@ ENDINGS: dict[Ending, EndingKind] = {
     ),
     "tokens": EndingKind(
         "Ended because the run used as many tokens as it may. What was done is kept.",
+    ),
+    "paused": EndingKind(
+        f"{PAUSED} What you wrote and what was answered so far are kept; the answer is made "
+        "when they are resumed.",
+        can_retry=True,
     ),
     "failed": EndingKind("", can_retry=True),
 }

@@ -123,6 +123,7 @@ _ENDINGS: dict[CancelReason, Ending] = {
     "shutdown": "shutdown",
     "lost": "lost",
     "time": "time",
+    "paused": "paused",
 }
 # Reasons to stop that are faults: nothing that the person could have written is missing.
 _FAULTS = {"refusal": "refused", "model_context_window_exceeded": "context_overflow"}

@@ -1,8 +1,10 @@
 """Which model is asked, where, and how."""
 
 import urllib.parse
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from jenny.agent.errors import CancelReason
 from jenny.agent.pricing import Prices
 
 _ENDS = ("/v1/messages", "/v1")
@@ -10,11 +12,15 @@ _ENDS = ("/v1/messages", "/v1")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked. *key* belongs to the origin of *base_url* and goes nowhere else."""
+    """Where a model is asked. *key* belongs to the origin of *base_url* and goes nowhere else.
+
+    *stops* is asked before each request and while one is under way; what it answers ends the run.
+    """
 
     base_url: str
     key: str = field(default="", repr=False)
     is_demo: bool = False
+    stops: Callable[[], CancelReason | None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def url(self) -> str:

@@ -52,6 +52,7 @@ class Provider:
         ``ProviderFault``, or ``Cancelled`` when the watch says so; close the iterator when it
         is left early.
         """
+        self._heed(watch)
         while True:
             without = _refused.get(self._name)
             body = request.build(
@@ -84,6 +85,8 @@ class Provider:
         """How many tokens a request is, by the provider's count; ``None`` when it does not
         count (many local servers) or does not answer. Raises ``Cancelled``.
         """
+        self._heed(watch)
+        watch.check()
         without = _refused.get(self._name)
         body = request.build(
             self.preset,
@@ -105,6 +108,10 @@ class Provider:
                 watch.check()
                 return None
         return counted
+
+    def _heed(self, watch: Watch) -> None:
+        if self.endpoint.stops is not None:
+            watch.heed(self.endpoint.stops)
 
     def _open(
         self, call: "Call", body: dict[str, Any], without: request.Without

@@ -13,11 +13,15 @@ import select
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Literal, Self
 
 from jenny.agent.errors import Cancelled, CancelReason
 
 type Direction = Literal["read", "write"]
+
+# How often a run that waits looks up and asks whether it should end (``Watch.heed``).
+HEED_SECONDS = 1.0
 
 
 class Watch:
@@ -26,6 +30,8 @@ class Watch:
     def __init__(self) -> None:
         self._reason: CancelReason | None = None
         self._deadline: float | None = None
+        self._heeded: Callable[[], CancelReason | None] | None = None
+        self._asked_at = 0.0
         self._lock = threading.Lock()
         self._woken, self._waker = os.pipe()
         self._closer = weakref.finalize(self, _close_pipe, self._woken, self._waker)
@@ -44,6 +50,11 @@ class Watch:
         if self._deadline is None:
             self._deadline = time.monotonic() + seconds
 
+    def heed(self, asked: Callable[[], CancelReason | None]) -> None:
+        """From now on also ask *asked*, about once a second and in the run's own thread, whether
+        the run should end."""
+        self._heeded, self._asked_at = asked, 0.0
+
     def cancel(self, reason: CancelReason) -> None:
         """End the run for *reason*; the first one holds. Any thread may call it, at any time."""
         with self._lock:
@@ -61,6 +72,7 @@ class Watch:
 
     def check(self) -> None:
         """Raise ``Cancelled`` when the run should end."""
+        self._ask()
         reason = self.reason
         if reason is not None:
             raise Cancelled(reason)
@@ -83,6 +95,15 @@ class Watch:
         self.check()
         return ready
 
+    def _ask(self) -> None:
+        now = time.monotonic()
+        if self._heeded is None or self._reason is not None or now < self._asked_at + HEED_SECONDS:
+            return
+        self._asked_at = now
+        reason = self._heeded()
+        if reason is not None:
+            self.cancel(reason)
+
     def _select(self, fileno: int | None, direction: Direction, seconds: float) -> bool:
         if self._deadline is not None:
             seconds = min(seconds, self._deadline - time.monotonic())
@@ -91,9 +112,15 @@ class Watch:
         poller.register(self._woken, select.POLLIN)
         if fileno is not None:
             poller.register(fileno, select.POLLIN if direction == "read" else select.POLLOUT)
-        # Rounded up, since poll counts in milliseconds and 0 would spin.
-        events = poller.poll(max(int(seconds * 1000) + 1, 1))
-        return any(ready == fileno for ready, _ in events)
+        until = time.monotonic() + seconds
+        while True:
+            left = until - time.monotonic()
+            piece = left if self._heeded is None else min(left, HEED_SECONDS)
+            # Rounded up, since poll counts in milliseconds and 0 would spin.
+            events = poller.poll(max(int(piece * 1000) + 1, 1))
+            if events or piece >= left:
+                return any(ready == fileno for ready, _ in events)
+            self._ask()
 
 
 def _close_pipe(*filenos: int) -> None:

@@ -50,7 +50,7 @@ def see_to(ground: Ground, course: Course, cause: str) -> None:
 def _commit(ground: Ground) -> None:
     done = ground.done
     subject = SUBJECTS[ground.job.trigger]
-    if done.decision.status == "interrupted":
+    if done.decision.status in ("interrupted", "paused"):
         subject = INTERRUPTED
     note = RunNote(ground.job.run, subject, (done.cursor_from or 0, done.cursor_to))
     try:

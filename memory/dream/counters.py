@@ -19,9 +19,10 @@ ALARM_AT = 4
 _BYTES = 10_000
 _MOST = 2**31
 
-type Course = Literal["advanced", "stayed", "nothing", "fault"]
+type Course = Literal["advanced", "stayed", "nothing", "fault", "paused"]
 """How a run went, for counting: Dream's place moved on; it should have and did not; there was
-nothing to read; or a fault (an exception, or of the provider) came in between."""
+nothing to read; or a fault (an exception, or of the provider) came in between. ``paused``: somebody
+paused all calls to models, which counts as nothing at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,8 @@ def store(root: Path, counters: Counters, actor: Actor) -> None:
 def after(before: Counters, course: Course, *, is_empty: bool | None, gave_up: bool) -> Counters:
     """The counts after a run. *is_empty*: whether it wrote none of the facts to be kept that it
     was shown (``None``: it was shown none). A run that *gave_up* has moved on by that."""
+    if course == "paused":
+        return before
     stuck, forced = before.stuck_runs, before.forced_at_stuck
     if course == "advanced" or gave_up:
         stuck = forced = 0

@@ -10,7 +10,7 @@ import logging
 import time
 from dataclasses import replace
 
-from jenny.agent.errors import AgentError, Cancelled, CancelReason
+from jenny.agent.errors import PAUSED, AgentError, Cancelled, CancelReason
 from jenny.agent.limits import Limits
 from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
@@ -136,7 +136,7 @@ class _Cycle(Ground):
         done.usage += said.usage
         done.steps = said.steps
         done.notes += said.notes
-        if said.ending in ("lost", "shutdown", "stopped"):
+        if said.ending in ("lost", "shutdown", "stopped", "paused"):
             raise Cancelled(_reason(said.ending))
         done.is_capped = bool(limits.capped(said.ending, Limits(max_run_tokens=0)))
         return replace(
@@ -222,12 +222,16 @@ class _Cycle(Ground):
             self.done.is_capped = True
             self._failed(limits.capped("time", bounds))
             return
+        if reason == "paused":
+            self.course = "paused"
+            self.done.decision = Decision(status="paused", why=PAUSED)
+            return
         self.course = "fault"
         why = "Jenny was shut down in the middle."
         self.done.decision = Decision(status="interrupted", why=why)
 
 
-_REASONS: dict[str, CancelReason] = {"lost": "lost"}
+_REASONS: dict[str, CancelReason] = {"lost": "lost", "paused": "paused"}
 
 
 def _as_it_is(entry: Entry) -> None:

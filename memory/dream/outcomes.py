@@ -5,6 +5,7 @@ Numbers and reasons come from what the run's own writes did, never from what a m
 
 from collections.abc import Iterable, Sequence
 
+from jenny.agent.errors import PAUSED
 from memory.dream.values import Decision, Status
 from memory.dream.verdict import TRIES
 
@@ -13,6 +14,7 @@ SETTINGS = "[Settings → Memory](/settings/memory/)"
 NO_ARGUMENT = f"`/dream` takes no settings. They are in {SETTINGS}; `/dream` alone starts a run."
 IS_RUNNING = "Dream is already running in this workspace. Nothing was started."
 IS_QUEUED = "A run of Dream waits for its turn already. Nothing was started."
+IS_PAUSED = f"{PAUSED} Nothing was started; what was said is kept."
 INTERRUPTED = (
     "Dream was interrupted: the process that ran it has ended. What it had written is kept as a "
     "version of its own; what it had not read to the end is offered again."
@@ -33,6 +35,7 @@ _TOLD: dict[Status, str] = {
     "gave_up": f"Dream gave up on {{entries}} after {TRIES} runs. {{why}}",
     "waiting": "Dream's changes are waiting for approval.",
     "interrupted": INTERRUPTED,
+    "paused": f"Dream paused: {{why}} {_KEPT}",
     "nothing_pending": "Nothing to process. {waits}",
     "failed": f"Dream failed: {{why}}{{limit}} {_KEPT}",
 }

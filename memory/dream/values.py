@@ -20,8 +20,10 @@ type Status = Literal[
     "gave_up",
     "waiting",
     "interrupted",
+    "paused",
 ]
-"""How a run ended. ``waiting``: for a person's approval; ``interrupted``: its holder died."""
+"""How a run ended. ``waiting``: for a person's approval; ``interrupted``: its holder died;
+``paused``: somebody paused all calls to models, and nothing counts against it."""
 
 type VerdictKind = Literal["saved", "already_known", "not_kept", "unaccounted"]
 type RunKind = Literal["dream", "review"]

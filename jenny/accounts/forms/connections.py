@@ -62,6 +62,7 @@ class ModelForm(forms.Form):
         self.environment, self.waiting = environment, waiting
         # What came of a try that failed, in words.
         self.trouble = ""
+        self.was_asked = True
 
     @property
     def model_names(self) -> tuple[str, ...]:

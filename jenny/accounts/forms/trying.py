@@ -3,11 +3,12 @@
 from django.conf import settings
 from django.http import HttpRequest
 
-from jenny.accounts import waiting
+from jenny.accounts import access, waiting
 from jenny.accounts.addresses import origin
 from jenny.accounts.forms.connections import ModelForm
 from jenny.accounts.models import Account
 from jenny.accounts.vault import Vault
+from jenny.agent.errors import PAUSED
 
 
 def waiting_key(request: HttpRequest) -> waiting.Waiting | None:
@@ -22,7 +23,11 @@ def waiting_key(request: HttpRequest) -> waiting.Waiting | None:
 def is_fit(request: HttpRequest, form: ModelForm, person: Account) -> bool:
     """Whether the valid *form* may be saved: the model answers, or somebody wants it saved
     untried. If not, the form says why (``trouble``), and the key that was typed waits."""
-    if not form.wants_trial or form.try_out(person.keys()):
+    current = access.current_workspace(request)
+    if form.wants_trial and current is not None and access.calls_are_paused(current):
+        form.was_asked = False
+        form.trouble = f"{PAUSED} So it was not asked."
+    elif not form.wants_trial or form.try_out(person.keys()):
         if waiting.KEY in request.session:
             waiting.forget(request.session)
         return True

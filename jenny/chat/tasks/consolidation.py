@@ -13,7 +13,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from jenny.agent.errors import Cancelled
+from jenny.accounts.access import calls_are_paused
+from jenny.agent.errors import PAUSED, Cancelled
 from jenny.chat import slices
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.models.consolidating import AGAIN_AFTER, ASKED_AGAIN_AFTER, idle_minutes
@@ -38,6 +39,7 @@ ROUNDS = 5
 SWEPT = 200
 # How a turn ends whose request was too long for its model.
 OVERRUN = frozenset({"context_overflow", "too_large"})
+_LATER = "What was said here is kept and summarised later."
 # Triggers for which one slice is all that was asked for; what comes in meanwhile is another.
 _AT_ONE_GO = frozenset({"asked", "overrun"})
 
@@ -97,6 +99,8 @@ def ask_for(chat: Conversation, reply: Message) -> None:
 
 def run(chat: Conversation, trigger: Trigger) -> Outcome:
     """Do it in this process, and say what came of it. The task's edge: nothing is raised."""
+    if trigger != "overrun" and calls_are_paused(chat.workspace):
+        return Outcome("failed", problem=f"{PAUSED} {_LATER}")
     try:
         with claimed(chat) as claim:
             return _in_rounds(claim, trigger) if claim else Outcome("claimed")
@@ -104,11 +108,15 @@ def run(chat: Conversation, trigger: Trigger) -> Outcome:
         return Outcome("failed", problem="The conversation was deleted.")
     except (Cancelled, WorkspaceError) as error:
         logger.warning("consolidation.failed", extra={"cause": type(error).__name__})
-        why = error.sentence if isinstance(error, WorkspaceError) else "The process was ended."
+        why = error.sentence if isinstance(error, WorkspaceError) else _ended(error)
     except Exception:
         logger.exception("consolidation.broke", extra={"conversation": str(chat.pk)})
         why = "Something in Jenny itself broke."
-    return Outcome("failed", problem=f"{why} What was said here is kept and summarised later.")
+    return Outcome("failed", problem=f"{why} {_LATER}")
+
+
+def _ended(error: Cancelled) -> str:
+    return PAUSED if error.reason == "paused" else "The process was ended."
 
 
 def _in_rounds(claim: Claim, trigger: Trigger) -> Outcome:

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass, replace
 
 from jenny.accounts.access import model_for
-from jenny.agent.errors import AgentError
+from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
 from jenny.chat import slices, stored
@@ -141,6 +141,9 @@ def _ask(claim: Claim, chat: Conversation) -> consolidator.Ask:
         claim.renew()
         try:
             endpoint, preset = model_for(chat.workspace, chat.preset)
+        except CallsPaused as error:
+            # No failure to be made up for: the slice waits, and is kept as it is.
+            raise Cancelled("paused") from error
         except WorkspaceError as error:
             raise AgentError("workspace", error.sentence) from error
         give_back()

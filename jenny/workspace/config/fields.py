@@ -12,6 +12,7 @@ GROUPS = {
     "memory": "Memory",
     "projects": "Projects",
     "snapshots": "Snapshots",
+    "privacy": "Privacy",
     "system": "System",
 }
 
@@ -218,6 +219,12 @@ FIELDS: tuple[Field, ...] = (
             ("forever", "For ever"),
         ),
         help="Snapshots older than this are deleted. The newest 20 always stay.",
+    ),
+    Field(
+        key="privacy.pauseModelCalls", kind="switch", default=False, group="privacy",
+        label="Pause all model calls",
+        help="Nothing is sent to any model: no answers, titles, summaries or runs of Dream. "
+        "What waits is kept and goes on when it is switched off.",
     ),
 )  # fmt: skip
 

@@ -5,13 +5,16 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.db.models.functions import Now
+
+from jenny.accounts.access import calls_are_paused
 from jenny.accounts.models import Workspace
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
 from memory.dream import schedule
 from memory.dream.schedule import Timing
 from memory.management.dreaming.asking import ask
-from memory.models import DreamSchedule
+from memory.models import DreamRun, DreamSchedule
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +22,8 @@ log = logging.getLogger(__name__)
 MOST = 2000
 # A workspace that cannot be read now is looked at again after this.
 AGAIN_AFTER = timedelta(minutes=10)
+# One in which all calls to models are paused, after this.
+PAUSED_FOR = timedelta(minutes=2)
 
 
 def keep(workspace: Workspace, now: datetime) -> DreamSchedule:
@@ -45,6 +50,15 @@ def keep(workspace: Workspace, now: datetime) -> DreamSchedule:
     return row
 
 
+def catch_up(workspace: Workspace) -> None:
+    """Calls to models are resumed: a run that was broken off by the pause is made up for now.
+    What came due meanwhile was put off by ``PAUSED_FOR``, and begins by itself."""
+    runs = DreamRun.objects.filter(workspace=workspace).order_by("-pk")
+    if runs.values_list("status", flat=True).first() == "paused":
+        rows = DreamSchedule.objects.filter(workspace=workspace, next_dream_at__isnull=False)
+        rows.update(next_dream_at=Now())
+
+
 def tick(start: Callable[[int], None], now: datetime) -> int:
     """Begin the runs that are due, each once, and hand them over by *start*; how many."""
     begun = 0
@@ -57,6 +71,10 @@ def tick(start: Callable[[int], None], now: datetime) -> int:
                 "dream.not_due",
                 extra={"workspace": str(row.pk), "cause": type(error).__name__},
             )
+            continue
+        if timing.is_on and calls_are_paused(row.workspace):
+            # Stays due, and is made up for once when calls are resumed.
+            row.claim(now + PAUSED_FOR)
             continue
         if not row.claim(schedule.following(timing, now)):
             continue

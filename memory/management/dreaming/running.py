@@ -14,7 +14,7 @@ from django.utils import timezone
 from jenny.accounts.access import model_for
 from jenny.accounts.models import Workspace
 from jenny.accounts.zones import zone
-from jenny.agent.errors import AgentError
+from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.pricing import Prices
 from jenny.agent.provider import Provider
 from jenny.agent.watch import Watch
@@ -85,10 +85,16 @@ class _Model:
         self.notes: list[str] = []
 
     def __call__(self) -> Provider:
-        """The provider. :raises AgentError: none can be asked, and why."""
+        """The provider.
+
+        :raises AgentError: none can be asked, and why.
+        :raises Cancelled: all calls are paused, which is no failure of the run's.
+        """
         try:
             if self._found is None:
                 self._found = self._chosen()
+        except CallsPaused as error:
+            raise Cancelled("paused") from error
         finally:
             give_back()
         return self._found
@@ -106,6 +112,8 @@ class _Model:
         if name:
             try:
                 return Provider(*model_for(workspace, name))
+            except CallsPaused:
+                raise
             except AgentError as error:
                 self.notes.append(
                     f"The model for Dream, “{name}”, cannot be asked; the main one was. "

@@ -1,0 +1,1 @@
+"""Commands about workspaces and accounts."""

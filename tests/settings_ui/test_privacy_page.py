@@ -1,0 +1,160 @@
+"""Settings → Privacy: what leaves this machine, and the switch that pauses it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from jenny.accounts import access, connections
+from jenny.accounts.models import Account, Workspace
+from jenny.agent.errors import CallsPaused
+from jenny.chat.models import Conversation
+from jenny.workspace.config import load
+from memory.management.dreaming import asking
+from settings_ui import privacy
+from tests.model_server import Gate, ModelServer
+from tests.settings_ui.test_models_page import said
+from tests.support.place import Place, answers
+
+PAGE = "/settings/privacy/"
+PAUSE = {"pauseModelCalls": "true"}
+RESUME = {"pauseModelCalls": "false"}
+
+
+def recipient(client: Client, host: str) -> privacy.Recipient:
+    """What the page says of *host*."""
+    return next(one for one in client.get(PAGE).context["recipients"] if one.host == host)
+
+
+def test_with_the_demo_model_nothing_leaves(client: Client) -> None:
+    """The fresh state is said plainly, and what a model would be sent is listed."""
+    page = client.get(PAGE)
+    assert "Nothing leaves this machine" in page.text
+    assert recipient(client, "Jenny itself").is_used
+    for kind in ("Chat", "Titles", "Summaries", "Dream"):
+        assert f"<dt>{kind}</dt>" in page.text
+
+
+def test_each_preset_host_is_named_with_what_it_is_asked_for(
+    client: Client, root: Path, ana: Account
+) -> None:
+    """Worked out from the settings and from the conversations, not from a text."""
+    connections.put(root, "far", {"model": "m", "baseUrl": "https://models.example"}, use=True)
+    connections.put(root, "near", {"model": "q", "baseUrl": "http://localhost:11434"}, use=False)
+    connections.put(root, "lan", {"model": "z", "baseUrl": "http://192.168.1.9:8000"}, use=False)
+    page = client.get(PAGE).text
+    assert "goes to models.example, and to nobody else" in page
+    assert recipient(client, "models.example").models[0].uses == (
+        "chat, titles and summaries",
+        "Dream",
+    )
+    assert recipient(client, "localhost:11434").place == "machine"
+    assert not recipient(client, "192.168.1.9:8000").is_used
+    for _ in range(2):
+        Conversation.objects.create(workspace=ana.current_workspace, preset="lan")
+    raw = json.loads((root / "config.json").read_text())
+    raw["agents"]["defaults"]["dream"] = {"modelOverride": "near"}
+    (root / "config.json").write_text(json.dumps(raw))
+    assert "192.168.1.9:8000" in client.get(PAGE).context["sentence"]
+    assert recipient(client, "192.168.1.9:8000").models[0].uses == ("2 conversations",)
+    assert recipient(client, "localhost:11434").models[0].uses == ("Dream",)
+
+
+def test_other_peoples_conversations_are_not_counted(client: Client, root: Path) -> None:
+    """Nothing of another account's is on the page."""
+    other = Account.objects.make_account("bob", "a long enough password", "UTC")
+    Conversation.objects.create(workspace=other.current_workspace, preset="secretive")
+    connections.put(root, "secretive", {"model": "m", "baseUrl": "https://x.example"}, use=False)
+    assert not recipient(client, "x.example").is_used
+
+
+@pytest.mark.parametrize(
+    ("address", "place"),
+    [
+        ("http://127.0.0.1:1234", "machine"),
+        ("http://[::1]:1234", "machine"),
+        ("http://gpu:8000", "network"),
+        ("http://10.0.0.4", "network"),
+        ("https://api.anthropic.com", "elsewhere"),
+        ("https://localhost.example.org", "elsewhere"),
+    ],
+)
+def test_where_an_address_is(address: str, place: str) -> None:
+    """Names that only look like this machine are not taken for it."""
+    assert privacy.place_of(address) == place
+
+
+def test_the_switch_is_written_and_said_everywhere(client: Client, root: Path) -> None:
+    """In config.json, so that it travels; a second click says that nothing changed."""
+    assert "All model calls are paused" in said(client, PAGE, **PAUSE)
+    assert load(root).get(access.PAUSE) is True
+    assert "were paused already" in said(client, PAGE, **PAUSE)
+    assert "All model calls are paused" in client.get("/chat/").text
+    assert "All model calls are paused" in said(client, "/settings/models/test", name="demo")
+    assert "resumed" in said(client, PAGE, **RESUME)
+    assert load(root).get(access.PAUSE) is False
+    assert "were not paused" in said(client, PAGE, **RESUME)
+    assert "All model calls are paused in" not in client.get("/chat/").text
+
+
+@pytest.mark.parametrize("form", [{}, {"pauseModelCalls": "perhaps"}])
+def test_a_wrong_form_changes_nothing(client: Client, root: Path, form: dict[str, str]) -> None:
+    """Neither pauses nor resumes."""
+    assert client.post(PAGE, form).status_code == 422
+    assert not (root / "config.json").exists()
+
+
+def test_a_new_connection_is_not_tried_while_paused(
+    client: Client, root: Path, model: ModelServer
+) -> None:
+    """Saving a preset would ask the model once; while paused it says so, and asks nobody."""
+    said(client, PAGE, **PAUSE)
+    form = {"connection": "endpoint", "baseUrl": model.url, "model": "m", "name": "t"}
+    answer = client.post("/settings/models/", form)
+    assert answer.status_code == 422
+    assert "All model calls are paused" in answer.text
+    assert not model.requests
+    said(client, "/settings/models/", **form, untried="1")
+    assert "t" in load(root).presets
+
+
+def test_another_workspace_is_not_paused(client: Client, ana: Account) -> None:
+    """The switch is the workspace's own."""
+    other = Workspace.make(ana, "other")
+    other.make_folder()
+    said(client, PAGE, **PAUSE)
+    with pytest.raises(CallsPaused):
+        access.model_for(ana.current_workspace)
+    assert access.model_for(other)[0].is_demo
+    assert asking.ask(ana.current_workspace, "manual").run is None
+    assert asking.ask(other, "manual").run is not None
+
+
+def test_what_is_paused_waits_and_goes_on(place: Place, words: str) -> None:
+    """An answer under way ends with its text kept; what is sent meanwhile is stored; a summary
+    and Dream say so and count nothing; resumed, one answer is made for all that waited."""
+    gate = f"never {words}"
+    place.model.script("The beginning. ", Gate(gate), "late", when=answers(words))
+    chat = place.owner.begin(words)
+    with place.owner.events(chat) as live:
+        live.wait_for(lambda event: "The beginning" in event.get("html", ""))
+        assert place.owner.post(PAGE, **PAUSE).status_code == 302
+        thread = place.owner.answer(chat)
+    place.model.open(gate)
+    assert "The beginning." in thread
+    assert 'data-reason="paused"' in thread
+    asked = len(place.model.requests)
+    place.owner.send(chat, f"more {words}")
+    assert place.owner.answer(chat).count("All model calls are paused") == 2
+    place.owner.send(chat, "/compact")
+    place.owner.send(chat, "/dream")
+    thread = place.owner.answer(chat)
+    assert "Nothing was started; what was said is kept." in thread
+    place.idle(chat)
+    assert place.column(chat, "summarised_through") == 0
+    assert not place.entries(chat)
+    assert len(place.model.requests) == asked
+    place.model.script("Now I answer both.", when=answers(f"more {words}"))
+    assert place.owner.post(PAGE, **RESUME).status_code == 302
+    assert "Now I answer both." in place.owner.answer(chat)
