@@ -173,6 +173,11 @@ class DataFolder:
         return self.root / "trash"
 
     @property
+    def cache(self) -> Path:
+        """What can be made again at any time, such as the wikis' search index."""
+        return self.root / "cache"
+
+    @property
     def uploads(self) -> Path:
         """Files that are arriving in pieces: one folder an account, named by its number."""
         return self.root / "uploads"

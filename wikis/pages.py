@@ -7,6 +7,7 @@ Nothing in this module keeps anything in memory; ``wikis.index`` does.
 import datetime as dt
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,9 @@ TITLE_CHARS = 200
 SHOWN_TAGS = 50
 
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_ANY_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_FENCED = re.compile(r" {0,3}(`{3,}|~{3,})")
+_MARKS = re.compile(r"[*`]|\[\[|\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
 _DATES = ("date", "created", "updated")
 
@@ -204,13 +208,26 @@ def title_of(path: str, body: str) -> str:
     fence = _FENCE.search(body)
     found = _HEADING.search(body, 0, fence.start() if fence else len(body))
     if found:
-        return _line(re.sub(r"[*`]|\[\[|\]\]", "", found[1]))
+        return _line(_MARKS.sub("", found[1]))
     name = path.rpartition("/")[2]
     stem = without_ending(name)
     if stem == "index" and "/" in path:
         folder = path.rpartition("/")[0].rpartition("/")[2]
         stem = folder if folder != PAGES else stem
     return stem.replace("-", " ").replace("_", " ").strip() or name
+
+
+def headings(body: str) -> Iterator[str]:
+    """The headings of a page's text, in order, without marks; code holds none."""
+    if "#" not in body:
+        return
+    fence = ""
+    for line in body.split("\n"):
+        found = _FENCED.match(line)
+        if found and (not fence or found[1].startswith(fence)):
+            fence = "" if fence else found[1]
+        elif not fence and (heading := _ANY_HEADING.match(line)):
+            yield _line(_MARKS.sub("", heading[1]))
 
 
 def is_page(path: str) -> bool:

@@ -18,6 +18,7 @@ ELSEWHERE = {
     "settings_ui/browsing/zips.py": "a download, which is a stream and no file",
     "settings_ui/tasks.py": "the trash and parts of uploads, in the data folder",
     "settings_ui/views/files/upload.py": "parts of uploads, in the data folder",
+    "wikis/index/store.py": "the search index in the data folder's cache",
     "memory/management/commands/snapshot.py": "writes the file that its --output names",
     "jenny/supervise.py": "the lock and the logs of a running instance",
     "jenny/valkey.py": "the embedded server's folder and configuration",

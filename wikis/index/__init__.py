@@ -1,0 +1,1 @@
+"""What is known of all pages: kept by file stamp, and made again when it is lost."""
