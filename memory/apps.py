@@ -8,6 +8,7 @@ from jenny.workspace.rules import register_rule
 from jenny.workspace.versions import check as versions_check
 from jenny.workspace.versions.outside import register_listener
 from memory import check, funnel, keeping, provenance, temporary
+from memory.approval import overlay
 from memory.dream.tools import places
 from memory.history import check as history_check
 
@@ -29,12 +30,13 @@ class MemoryConfig(AppConfig):
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
         from jenny.accounts.management import notices  # noqa: PLC0415
-        from memory.management import snapshots  # noqa: PLC0415
+        from memory.management import snapshots, staging  # noqa: PLC0415
         from memory.management.dreaming import book  # noqa: PLC0415
         from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
         notices.register("dream", dreams.of)
         funnel.register_fence(book.fence)
+        overlay.register_sources(staging.source, staging.unwanted)
         funnel.register_sink(provenance.record)
         register_listener(provenance.record_outside)

@@ -13,6 +13,7 @@ from jenny.agent.prompt import Block, framed
 from jenny.workspace import seed
 from jenny.workspace.reading import Reading
 from jenny.workspace.stamped import Kept, StampedFile
+from memory.approval import overlay
 from memory.forgotten import stones
 from memory.forgotten.leaving_out import filtered
 from memory.forgotten.stones import State
@@ -66,15 +67,28 @@ def block(name: str, root: Path) -> Block | None:
     """The block ``agents``, ``soul``, ``user`` or ``memory`` of the workspace at *root*;
     ``None`` when the file says nothing."""
     reading, state = _FILES[name].read(root), stones.state(root)
+    part = _BY_NAME[name]
+    if not reading.problem and (waits := overlay.overlaid(root, part.path, reading, state)):
+        return _made(part, waits, State(), overlay.ABOUT)
     kept = _BLOCKS.get(f"{root}\0{name}")
     if kept is None or kept[0] is not reading or kept[1] is not state:
-        kept = reading, state, _made(_BY_NAME[name], reading, state)
+        kept = reading, state, _made(part, reading, state)
         _BLOCKS.put(f"{root}\0{name}", kept)
     return kept[2]
 
 
 def screened(root: Path, block: Block) -> Block:
-    """A block of skills without the lines that say what is forgotten."""
+    """A block of skills without the lines that say what is forgotten; the list of them with those
+    that wait for approval."""
+    found = _without_forgotten(root, block)
+    rows = list(overlay.skill_rows(root)) if block.name == "skills" else []
+    if not rows:
+        return found
+    text = found.text or "# Skills\n"
+    return replace(found, text="\n".join([text, *rows]))
+
+
+def _without_forgotten(root: Path, block: Block) -> Block:
     state = stones.state(root)
     if not state.active or not block.text:
         return block
@@ -94,7 +108,7 @@ def _screened(line: str, state: State) -> str | None:
     return line if not line.strip() or state.match(line) is None else None
 
 
-def _made(part: _Part, reading: Reading, state: State) -> Block | None:
+def _made(part: _Part, reading: Reading, state: State, note: str = "") -> Block | None:
     if reading.problem:
         text = f"## {part.title}\n\nNot shown: {reading.problem}"
         return Block(part.name, text, part.heading, part.path, reading.problem)
@@ -106,6 +120,7 @@ def _made(part: _Part, reading: Reading, state: State) -> Block | None:
         if not part.unmodified:
             return None
         about = part.unmodified
+    about = f"{about} {note}".strip()
     text = f"## {part.title}\n\n{about}\n\n{framed(shown)}"
     return Block(part.name, text, part.heading, part.path)
 

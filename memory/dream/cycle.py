@@ -124,6 +124,7 @@ class _Cycle(Ground):
             done.batch,
             fence=self.fence,
             run=job.run,
+            shelf=job.shelf,
         )
         try:
             said = self._asked(hand)
@@ -148,6 +149,7 @@ class _Cycle(Ground):
             attempts=done.attempts,
             open_refusals=tuple(hand.open_refusals),
             verdicts=tuple(hand.verdicts.values()),
+            staged=job.shelf.count() if job.shelf else 0,
             # Only where a full file may hold the run is it asked; with many skills it takes long.
             known_in_files=offering.in_files(self.root, done.batch, hand.text)
             if facts.near_mark

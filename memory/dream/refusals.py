@@ -16,7 +16,9 @@ from memory.dream.values import Attempt
 from memory.facts import normal
 
 # Rules whose no is the last word: nothing the run could do would make it a yes.
-FINAL = frozenset({"forgotten", "pinned", "protected", "consent", "spelling", "secret", "skill"})
+FINAL = frozenset(
+    {"forgotten", "pinned", "protected", "consent", "spelling", "secret", "skill", "rejected"}
+)
 _ALIKE = 0.7
 # Longer texts are compared by their beginnings.
 _COMPARED_CHARS = 2_000

@@ -25,7 +25,8 @@ type Status = Literal[
 """How a run ended. ``waiting``: for a person's approval; ``interrupted``: its holder died;
 ``paused``: somebody paused all calls to models, and nothing counts against it."""
 
-type VerdictKind = Literal["saved", "already_known", "not_kept", "unaccounted"]
+type VerdictKind = Literal["saved", "waiting", "already_known", "not_kept", "unaccounted"]
+"""``waiting``: written, and a person decides on it."""
 type RunKind = Literal["dream", "review"]
 type Trigger = Literal["manual", "scheduled", "command"]
 
@@ -104,7 +105,7 @@ class Attempt:
     did not fit the file, and empty when it landed. *sentence* is what the model was told. *added*
     and *removed* are the lines, by what the file really became; of a refused attempt, what they
     would have been. *grew* is by how many characters the file grew (negative: shrank), 0 when
-    nothing landed.
+    nothing landed. *waits*: it changed no file yet, but waits for a person's approval.
     """
 
     tool: str
@@ -116,6 +117,7 @@ class Attempt:
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     grew: int = 0
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

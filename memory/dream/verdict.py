@@ -35,6 +35,9 @@ def decide(facts: RunFacts) -> Decision:
         return _come_back(facts, status, why, verdicts)
     newest = facts.batch.newest
     left = _left_out(facts, verdicts)
+    if status == "waiting":
+        # The place moves on; what a refusal kept from being written comes back by itself.
+        left |= {c for row in facts.open_refusals for c in row.sources} & facts.batch.cursors
     set_aside = frozenset(
         row.cursor
         for row in facts.batch.entries
@@ -57,15 +60,18 @@ def borne_out(facts: RunFacts) -> tuple[EntryVerdict, ...]:
     """What became of each entry: what the model said, as far as the run's writes bear it out.
 
     A landed write that names an entry saves it, whatever was said. ``saved`` without one is no
-    account.
+    account. What only waits for approval is told as that.
     """
     said = {row.cursor: row for row in facts.verdicts}
-    landed = {cursor for row in facts.attempts if row.ok for cursor in row.sources}
+    landed = {c for row in facts.attempts if row.ok and not row.waits for c in row.sources}
+    staged = {c for row in facts.attempts if row.ok and row.waits for c in row.sources}
     found = []
     for cursor in dict.fromkeys(row.cursor for row in facts.batch.entries):
         own = said.get(cursor)
         if cursor in landed:
             found.append(EntryVerdict(cursor, "saved", own.reason if own else ""))
+        elif cursor in staged:
+            found.append(EntryVerdict(cursor, "waiting", own.reason if own else ""))
         elif own is None or own.kind in ("saved", "unaccounted"):
             reason = "Said to be saved, but no write that names it landed." if own else ""
             found.append(EntryVerdict(cursor, "unaccounted", reason))
@@ -86,9 +92,9 @@ def _status(facts: RunFacts) -> tuple[Status, str]:
         return "waiting", ""
     landed = [row for row in facts.attempts if row.ok]
     if facts.attempts and not landed:
-        return "wrote_nothing", _refusals(facts.attempts)
+        return "wrote_nothing", refusals_told(facts.attempts)
     if facts.open_refusals:
-        return "partly_written", _refusals(facts.open_refusals)
+        return "partly_written", refusals_told(facts.open_refusals)
     if why := _held(facts):
         return "held", why
     return ("completed" if landed else "nothing_new"), ""
@@ -133,7 +139,7 @@ def _come_back(
     saved = frozenset(
         row.cursor
         for row in verdicts
-        if row.kind == "saved" and row.cursor not in doubtful and status != "held"
+        if row.kind in ("saved", "waiting") and row.cursor not in doubtful and status != "held"
     )
     set_aside = (spent - saved) or spent
     reoffered = frozenset(row.cursor for row in rows if row.is_reoffered)
@@ -178,7 +184,7 @@ def _left_out(facts: RunFacts, verdicts: Iterable[EntryVerdict]) -> frozenset[in
     )
 
 
-def _refusals(attempts: Iterable[Attempt]) -> str:
+def refusals_told(attempts: Iterable[Attempt]) -> str:
     """Why writes came to nothing: how many by which rule, and where."""
     counted: dict[tuple[str, str], int] = {}
     for row in attempts:

@@ -67,7 +67,9 @@ def told(landed: Sequence[Landed], hand: Hand) -> str:
         lines = [f"- {line[:_SHOWN_CHARS]}" for line in row.attempt.removed[:_LINES]]
         lines += [f"+ {line[:_SHOWN_CHARS]}" for line in row.attempt.added[:_LINES]]
         verb = "Made" if row.old is None else "Changed"
-        gauge = gauges.sentence(hand.workspace.root, row.path)
+        if row.waits:
+            verb = "Noted for the person's approval, and done as far as this run goes:"
+        gauge = gauges.sentence(hand.workspace.root, row.path, row.new)
         parts.append("\n".join([f"{verb} {row.path}:", *lines, *([gauge] if gauge else [])]))
     return "\n\n".join([*parts, *_left_elsewhere(landed, hand)])
 

@@ -29,22 +29,29 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """What one act did to one file."""
+    """What one act did to one file. *waits*: (part of) it waits for a person's approval."""
 
     path: str
     old: str | None
     new: str
     attempt: Attempt
+    waits: bool = False
 
 
 @dataclass(slots=True)
 class Draft:
-    """What an act makes of one file, before it lands."""
+    """What an act makes of one file, before it lands.
+
+    *data* and *old* are what it is made from: the file, and where writes wait for approval the file
+    with all that waits. *disk* is the file then, and *landing* what of the act may land at once.
+    """
 
     path: str
     data: bytes | None
     old: str | None
     new: str | None
+    disk: str | None = None
+    landing: str | None = None
 
     @property
     def text(self) -> str:

@@ -101,9 +101,7 @@ def write_file(
         if old is not None:
             if old == text:
                 raise ToolProblem("the file says exactly that already; nothing would change")
-            now = context.workspace.read(path, limit=file_access.READ_BYTES)
-            if now.data:
-                file_access.must_have_read(context, now)
+            _must_have_read(context, path, old)
         return text
 
     step = Step(path, change, lines)
@@ -212,9 +210,14 @@ def _news(
 ) -> list[str]:
     """The lines without those that a memory file says already, in these or nearly these words."""
     texts = {other: hand.text(other) for other in files.BY_PATH if other != path}
+    waiting = [
+        (f"what waits for approval in {where}", said)
+        for where, said in (hand.staging.said() if hand.staging else ())
+        if not hand.staging or not hand.staging.is_on
+    ]
     stated = [
         (where, fact)
-        for where, said in {path: text, **texts}.items()
+        for where, said in [(path, text), *texts.items(), *waiting]
         for fact in facts.facts(said or "")
         if fact.has_content and fact.kind not in {"comment", "code"}
     ]
@@ -228,6 +231,23 @@ def _news(
         where, fact = stated[at]
         known.append(f"{where}, line {fact.first}, says it already: “{fact.text[:_KNOWN_SHOWN]}”.")
     return news
+
+
+def _must_have_read(context: Desk, path: str, old: str) -> None:
+    """A skill is replaced whole only when it was read whole, as it is for this run.
+
+    Raises:
+        ToolProblem: it was not.
+    """
+    workspace, staging = context.workspace, context.hand.staging
+    now = None
+    if workspace.exists(path):
+        now = workspace.read(path, limit=file_access.READ_BYTES)
+    if now is not None and now.data == old.encode():
+        if now.data:
+            file_access.must_have_read(context, now)
+    elif staging is None or staging.read.get(workspace.relative(path)) != old:
+        raise ToolProblem("you have not read all of it in this run; read it first")
 
 
 def _bounded(text: str) -> str:

@@ -15,9 +15,11 @@ from jenny.workspace import acts
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace
 from memory import facts, files, near, skills
+from memory.approval.values import Shelf
 from memory.dream import refusals, skill_rules
-from memory.dream.tools import places
+from memory.dream.tools import places, staging
 from memory.dream.tools.drafts import LINE_CHARS, Draft, Landed, Refusal, Step, check, kept
+from memory.dream.tools.staging import Staging
 from memory.dream.values import Attempt, Batch, EntryVerdict
 
 type Kind = Literal["dream", "review"]
@@ -30,7 +32,8 @@ class Hand:
     """What the tools of one run may do, and what they did.
 
     *fence* raises when the run has lost its workspace; it is asked under the workspace's lock,
-    right before each write. *run* names the run in the write log (``dream:17``).
+    right before each write. *run* names the run in the write log (``dream:17``). *shelf*: where
+    writes wait for a person's approval, and which do.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Hand:
         fence: Callable[[], None] = lambda: None,
         run: str = "",
         kind: Kind = "dream",
+        shelf: Shelf | None = None,
     ) -> None:
         self.workspace = workspace
         self.batch = batch
@@ -50,6 +54,7 @@ class Hand:
         self.attempts: list[Attempt] = []
         self.verdicts: dict[int, EntryVerdict] = {}
         self.has_finished = False
+        self.staging = Staging(shelf) if shelf is not None else None
         self.before = {path: _bytes(workspace, path) for path in files.BY_PATH}
 
     @property
@@ -94,6 +99,8 @@ class Hand:
             self._check_sources(named)
             with acts.locked(self.workspace.root):
                 self._fence()
+                if self.staging:
+                    self.staging.look()
                 drafts = self._drafts(steps)
                 for draft in drafts:
                     self._check(draft, named, noted)
@@ -114,12 +121,14 @@ class Hand:
         return [self._record(tool, draft, named) for draft in drafts]
 
     def text(self, path: str) -> str | None:
-        """A memory file's text as it is now; ``None`` when there is none, or it is no text."""
+        """A memory file's text as the run goes on from it; ``None`` when there is none, or it is
+        no text."""
         data = _bytes(self.workspace, path)
         try:
-            return None if data is None else file_access.decoded(path, data)
+            text = None if data is None else file_access.decoded(path, data)
         except ToolProblem:
             return None
+        return self.staging.over(path, text) if self.staging else text
 
     def refuse(self, tool: str, path: str, rule: str, sentence: str) -> None:
         """Put a write on record that came to nothing before it reached a file."""
@@ -152,10 +161,12 @@ class Hand:
             path = places.writable(self.workspace, step.path)
             try:
                 if path not in drafts:
-                    data = _bytes(self.workspace, path)
-                    old = None if data is None else file_access.decoded(path, data)
-                    drafts[path] = Draft(path, data, old, old)
-                drafts[path].new = step.change(drafts[path].new)
+                    drafts[path] = self._draft(path)
+                draft = drafts[path]
+                before = draft.new
+                draft.new = step.change(before)
+                if self.staging:
+                    self.staging.follow(draft, before)
             except ToolProblem as problem:
                 which = f"Edit {number} ({path}): " if len(steps) > 1 else f"{path}: "
                 problems.append((path, f"{which}{problem.sentence.rstrip('.')}."))
@@ -165,9 +176,20 @@ class Hand:
             raise Refusal("edit", f"Nothing was written. {told}{more}", problems[0][0])
         return [draft for draft in drafts.values() if draft.new != draft.old]
 
+    def _draft(self, path: str) -> Draft:
+        """A file as it is now, and with what waits for it."""
+        data = _bytes(self.workspace, path)
+        disk = None if data is None else file_access.decoded(path, data)
+        old = self.staging.over(path, disk) if self.staging else disk
+        if old != disk:
+            data = None if old is None else old.encode()
+        return Draft(path, data, old, old, disk, disk)
+
     def _check(self, draft: Draft, sources: tuple[int, ...], noted: str) -> None:
         """What holds of any text that Dream writes, and of skills besides."""
         check(draft)
+        if self.staging:
+            self.staging.check(draft)
         if places.is_skill(draft.path):
             seen = [row.entry for row in self.batch.entries if row.cursor in sources]
             draft.new = skill_rules.checked(
@@ -175,7 +197,10 @@ class Hand:
                 draft.old,
                 draft.text,
                 seen=seen,
-                known=skills.every(self.workspace.root),
+                known=(
+                    *skills.every(self.workspace.root),
+                    *(self.staging.skills() if self.staging else ()),
+                ),
                 is_noted=self._is_noted(noted),
             )
 
@@ -191,25 +216,36 @@ class Hand:
             return
         actor = Actor(self.kind, run=self.run, sources=sources, reason=reason[:500])
         workspace = self.workspace.as_actor(actor)
-        if len(drafts) == 1:
+        if self.staging and self.staging.is_on:
+            self.staging.land(drafts, workspace, sources)
+        elif len(drafts) == 1:
             # One file needs no journal; the lock that is held makes it the file that was read.
             workspace.write(drafts[0].path, drafts[0].text.encode())
         else:
             workspace.write_many({draft.path: draft.text.encode() for draft in drafts})
 
     def _record(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
+        if self.staging and self.staging.is_on:
+            return self._record_parts(tool, draft, sources)
         grew = len(draft.text) - len(draft.old or "")
-        attempt = Attempt(
-            tool,
-            draft.path,
-            sources,
-            ok=True,
-            added=draft.added,
-            removed=draft.removed,
-            grew=grew,
-        )
+        lines = {"added": draft.added, "removed": draft.removed}
+        attempt = Attempt(tool, draft.path, sources, ok=True, grew=grew, **lines)
         self.attempts.append(attempt)
         return Landed(draft.path, draft.old, draft.text, attempt)
+
+    def _record_parts(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
+        """What landed of a write, and what waits, are two attempts."""
+        came, grew = staging.landed(draft)
+        attempt = Attempt(tool, draft.path, sources, ok=True, added=came, grew=grew)
+        if draft.landing != draft.disk:
+            self.attempts.append(attempt)
+        added, removed = staging.waits(draft)
+        if added or removed or draft.landing == draft.disk:
+            rest = len(draft.text) - len(draft.old or "") - grew
+            lines = {"added": added, "removed": removed}
+            attempt = Attempt(tool, draft.path, sources, ok=True, grew=rest, waits=True, **lines)
+            self.attempts.append(attempt)
+        return Landed(draft.path, draft.old, draft.text, attempt, waits=attempt.waits)
 
     def _record_refusal(
         self,

@@ -1,7 +1,7 @@
 """Dream's tool that reads."""
 
 from jenny.agent.errors import ToolProblem
-from jenny.agent.tools import Tool, ToolOutcome, file_tools
+from jenny.agent.tools import Tool, ToolOutcome, file_access, file_tools
 from jenny.workspace.errors import PathRefused
 from memory import archive, forgotten
 from memory.dream.tools import places
@@ -27,7 +27,37 @@ def read_file(context: Desk, path: str, offset: int = 1, limit: int = 2000) -> T
     kept = archive.get(root, real) if real.startswith(f"{places.ARCHIVE}/") else None
     if kept is not None and forgotten.match(root, kept.text) is not None:
         raise ToolProblem(f"{real} holds what the user had forgotten; it is not shown.")
+    if (text := _overlaid(context, real)) is not None:
+        return _shown(context, real, text, offset, limit)
     return _FILE_READ(context, real, offset, limit)
+
+
+def _overlaid(context: Desk, path: str) -> str | None:
+    """A file's text with what waits for it; ``None`` where nothing does."""
+    staging = context.hand.staging
+    if staging is None or not staging.is_on or not staging.found.of(path):
+        return None
+    return context.hand.text(path)
+
+
+def _shown(context: Desk, path: str, text: str, offset: int, limit: int) -> ToolOutcome:
+    """Lines of a text, numbered as those of a file."""
+    lines = file_access.lines_of(text)
+    first = max(len(lines) + offset, 0) if offset < 0 else max(offset, 1) - 1
+    rows = [f"{number}\t{line}" for number, line in enumerate(lines, 1)][first:]
+    shown: list[str] = []
+    room = context.max_result_chars - 500
+    for row in rows[: max(limit, 1)]:
+        room -= len(row) + 1
+        if room < 0 and shown:
+            break
+        shown.append(row)
+    if len(shown) == len(lines) and context.hand.staging is not None:
+        context.hand.staging.read[path] = text
+    last = first + len(shown)
+    more = [f"[Go on with offset={last + 1}.]"] if last < len(lines) else []
+    content = "\n".join([*shown, *more]) or f"{path} is empty."
+    return ToolOutcome(ok=True, content=content, data={"path": path, "lines": len(lines)})
 
 
 def _archived(context: Desk, path: str) -> str:

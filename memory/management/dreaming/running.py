@@ -29,6 +29,7 @@ from memory.management.dreaming.book import RowBook, held
 from memory.management.dreaming.heart import WATCHES, Heart
 from memory.management.dreaming.lending import give_back
 from memory.management.dreaming.reaping import take_over, tell
+from memory.management.staging import RowShelf, mode_of
 from memory.models import DreamEntry, DreamRun
 
 log = logging.getLogger(__name__)
@@ -145,6 +146,7 @@ def _job(run: DreamRun, config: Config, watch: Watch, asked: _Model) -> Job:
         model=asked,
         used_today=used_today(workspace, config),
         zone=workspace.owner.time_zone,
+        shelf=RowShelf(run, mode_of(config)),
     )
 
 

@@ -1,0 +1,192 @@
+"""Writes that wait for a person's approval: what they are made from, and where they go.
+
+Such a run edits each file together with all that waits for it. ``all``: nothing of what it writes
+lands. ``removals``: what a step only adds lands at once; what takes something away or rewords it
+waits, and so does an addition for which there is room only after that.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from jenny.agent.tools import file_access
+from jenny.workspace import diffs, rules
+from jenny.workspace.errors import WriteRefused
+from jenny.workspace.files import Change, Workspace
+from memory import facts, skills
+from memory.approval import overlay, placing
+from memory.approval.hunks import derive, is_alike
+from memory.approval.values import Shelf, Waiting
+from memory.dream.tools import places
+from memory.dream.tools.drafts import Draft, Refusal, kept
+
+
+class Staging:
+    """What of a run's writes waits, by the shelf that it is put on."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._found: Waiting | None = None
+        # What the model has read whole of files that are not on disk as it read them.
+        self.read: dict[str, str] = {}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether writes wait at all."""
+        return self._shelf.mode != "off"
+
+    @property
+    def found(self) -> Waiting:
+        """What waits, as last looked at."""
+        if self._found is None:
+            self.look()
+        return self._found or Waiting()
+
+    def look(self) -> None:
+        """Look at what waits now; where writes do not wait, once a run is enough."""
+        if self._found is None or self.is_on:
+            self._found = self._shelf.waiting()
+
+    def over(self, path: str, text: str | None) -> str | None:
+        """A file's text as the run goes on from it."""
+        return overlay.applied(self.found, path, text) if self.is_on else text
+
+    def skills(self) -> Iterator[skills.Skill]:
+        """Skills that wait and are no files yet."""
+        for row in self.found.staged:
+            if row.piece.kind == "skill" and not row.piece.before:
+                yield skills.parse(row.path.split("/")[1], "\n".join(row.piece.after))
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """What is to be added, by file, for who asks what is known already."""
+        for row in self.found.staged:
+            if row.piece.kind != "skill":
+                yield row.path, "\n".join(row.piece.after)
+
+    def follow(self, draft: Draft, before: str | None) -> None:
+        """Let what a step only added be among what lands; *before*: the text before it."""
+        if self._shelf.mode != "removals" or places.is_skill(draft.path):
+            return
+        pieces = derive(draft.path, before, draft.text)
+        if pieces and all(piece.kind == "add" for piece in pieces):
+            placed = placing.put(draft.landing, pieces)
+            if not placed.conflicts:
+                draft.landing = placed.text
+
+    def check(self, draft: Draft) -> None:
+        """What a person rejected is not proposed again.
+
+        Raises:
+            Refusal: it is.
+        """
+        found = self.found
+        if places.is_skill(draft.path):
+            if facts.normal(draft.text) in {facts.normal(text) for text in found.rejected}:
+                raise _rejected(draft.path, draft.path)
+            return
+        wordings = {facts.normal(text) for text in found.rejected}
+        stays = {facts.normal(text) for text in found.kept}
+        if not wordings and not stays:
+            return
+        came, went = _facts(draft.came), _facts("\n".join(draft.removed))
+        for text in came:
+            if facts.normal(text) in wordings:
+                raise _rejected(draft.path, text)
+        for text in went:
+            if facts.normal(text) in stays and not any(is_alike([text], [one]) for one in came):
+                message = (
+                    f"Nothing was written: the person was asked to take “{text[:160]}” out of "
+                    f"{draft.path}, and wants to keep it. That is final."
+                )
+                raise Refusal("rejected", message, draft.path)
+
+    def land(self, drafts: Sequence[Draft], workspace: Workspace, sources: Sequence[int]) -> None:
+        """Put aside what waits, and write what does not; both, or neither.
+
+        Raises:
+            WriteRefused, …: as any write.
+        """
+        actor, root = workspace.actor, workspace.root
+        with self._shelf.act():
+            rules.ask(
+                [
+                    Change(row.path, _bytes(row.old), row.text.encode(), actor, root)
+                    for row in drafts
+                ]
+            )
+            for draft in drafts:
+                self._let_skill_land(draft)
+            try:
+                _write(drafts, workspace)
+            except WriteRefused as refused:
+                if refused.rule != "budget":
+                    raise
+                for draft in drafts:
+                    draft.landing = draft.disk
+            for draft in drafts:
+                self._shelf.put(
+                    draft.path,
+                    derive(draft.path, draft.landing, draft.text),
+                    sources=sources,
+                    reason=actor.reason,
+                    actor=actor.kind,
+                )
+        self.look()
+
+    def _let_skill_land(self, draft: Draft) -> None:
+        """A new skill, and one in which lines only come, takes nothing away."""
+        if self._shelf.mode != "removals" or not places.is_skill(draft.path):
+            return
+        if self.found.of(draft.path):
+            return
+        before = file_access.lines_of(draft.disk or "")
+        after = file_access.lines_of(draft.text)
+        rows = diffs.opcodes(before, after)
+        if draft.disk is None or all(tag in ("equal", "insert") for tag, *_ in rows):
+            draft.landing = draft.text
+
+
+def waits(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lines of a draft that came and went without landing."""
+    landed = Counter(diffs.added_lines(_bytes(draft.disk), _bytes(draft.landing)))
+    came = []
+    for line in diffs.added_lines(draft.data, draft.text.encode()):
+        if landed[line]:
+            landed[line] -= 1
+        else:
+            came.append(line)
+    return kept(came), draft.removed
+
+
+def landed(draft: Draft) -> tuple[tuple[str, ...], int]:
+    """The lines of a draft that came at once, and by how much its file grew."""
+    lines = diffs.added_lines(_bytes(draft.disk), _bytes(draft.landing))
+    return kept(lines), len(draft.landing or "") - len(draft.disk or "")
+
+
+def _write(drafts: Sequence[Draft], workspace: Workspace) -> None:
+    new = {
+        row.path: row.landing.encode()
+        for row in drafts
+        if row.landing is not None and row.landing != row.disk
+    }
+    if len(new) == 1:
+        for path, data in new.items():
+            workspace.write(path, data)
+    elif new:
+        workspace.write_many(new)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _facts(text: str) -> list[str]:
+    return [row.text for row in facts.facts(text) if row.has_content]
+
+
+def _rejected(path: str, text: str) -> Refusal:
+    message = (
+        f"Nothing was written: the person rejected this wording: “{text[:160]}”. Say it in other "
+        "words that are true to the entry, or account for the entry as not_kept."
+    )
+    return Refusal("rejected", message, path)
