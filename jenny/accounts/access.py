@@ -2,8 +2,8 @@
 
 import functools
 import ipaddress
+import uuid
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -18,8 +18,9 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import endpoints, kept
 from jenny.accounts.errors import ConnectionProblem
+from jenny.accounts.management import gate, metering
 from jenny.accounts.models import Account, LoginSession, Workspace
-from jenny.agent.errors import AgentError, CallsPaused, CancelReason
+from jenny.agent.errors import AgentError
 from jenny.agent.preset import Endpoint, Preset
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
@@ -27,8 +28,6 @@ from jenny.workspace.errors import WorkspaceError
 _LONGEST_WAY_BACK = 2_000
 # The session's key for the workspace that was chosen in it.
 _CHOSEN = "workspace"
-# The switch in config.json that pauses all calls to models.
-PAUSE = "privacy.pauseModelCalls"
 
 
 # --- Who asks, and for what ------------------------------------------------------------------
@@ -74,6 +73,20 @@ def current_workspace(request: HttpRequest) -> Workspace | None:
     return row if is_own else None
 
 
+def own_workspace(request: HttpRequest, key: object) -> Workspace | None:
+    """The account's workspace with that id; ``None``: it has none, or deleted it."""
+    try:
+        wanted = uuid.UUID(str(key))
+    except ValueError:
+        return None
+    return account(request).workspaces(manager="objects").filter(pk=wanted).first()
+
+
+def has_others(row: Workspace) -> bool:
+    """Whether its owner has more workspaces than this one."""
+    return Workspace.objects.filter(owner=row.owner_id).exclude(pk=row.pk).exists()
+
+
 def choose_workspace(request: HttpRequest, row: Workspace) -> None:
     """Let this session, and new ones, work in *row*; other sessions stay where they are."""
     person = account(request)
@@ -108,35 +121,25 @@ def environment() -> endpoints.Environment:
     )
 
 
-def model_for(row: Workspace, preset_name: str = "") -> tuple[Endpoint, Preset]:
+def model_for(
+    row: Workspace, preset_name: str = "", *, kind: str = "chat"
+) -> tuple[Endpoint, Preset]:
     """Where and how a conversation of that workspace asks the model of that name (empty: the
-    workspace's default), with the key of the workspace's owner.
+    workspace's default), with the key of the workspace's owner. What it uses counts as that
+    *kind* of run (``jenny.accounts.usage_kinds``).
 
-    :raises CallsPaused: nothing is asked in this workspace for now.
+    :raises CallsPaused: nothing is asked in this workspace for now, or today (``CallsSpent``).
     :raises AgentError: it cannot be asked; the sentence says why.
     """
-    config = load(row.root)
-    if config.get(PAUSE):
-        raise CallsPaused
+    gate.check(row)
     try:
-        endpoint, preset = endpoints.resolve(config, preset_name, row.owner.keys(), environment())
+        endpoint, preset = endpoints.resolve(
+            load(row.root), preset_name, row.owner.keys(), environment()
+        )
     except ConnectionProblem as error:
         raise AgentError("connection", error.sentence) from error
-    return replace(endpoint, stops=functools.partial(_stops, row.root)), preset
-
-
-def calls_are_paused(row: Workspace) -> bool:
-    """Whether somebody paused all calls to models in that workspace."""
-    return _stops(row.root) is not None
-
-
-def _stops(root: Path) -> CancelReason | None:
-    """Why a request under way should end. Reading the settings again costs three looks at the
-    disk, so that a worker hears of the switch within a second."""
-    try:
-        return "paused" if load(root).get(PAUSE) else None
-    except WorkspaceError:
-        return None
+    meter = metering.RowMeter(row.owner_id, kind, is_free=endpoint.is_demo)
+    return replace(endpoint, stops=functools.partial(gate.stops, row.root), meter=meter), preset
 
 
 def model_is_demo(request: HttpRequest) -> bool:

@@ -16,9 +16,14 @@ class AccountsConfig(AppConfig):
         wrong with a workspace's files."""
         # Models can be imported only once the apps are loaded.
         from jenny.accounts import access  # noqa: PLC0415
-        from jenny.accounts.management import notices, workspace_notices  # noqa: PLC0415
+        from jenny.accounts.management import (  # noqa: PLC0415
+            metering,
+            notices,
+            workspace_notices,
+        )
 
         notices.register("settings", workspace_notices.settings)
         notices.register("versions", workspace_notices.versions)
+        notices.register("usage", metering.notices)
         user_logged_in.connect(access.note_login, dispatch_uid="accounts.note_login")
         user_logged_out.connect(access.note_logout, dispatch_uid="accounts.note_logout")

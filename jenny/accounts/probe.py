@@ -15,9 +15,11 @@ from pathlib import Path
 
 from jenny.agent import provider
 from jenny.agent.errors import AgentError, Cancelled, ProviderFault
+from jenny.agent.events import Counted, StepEnd
 from jenny.agent.limits import Limits
 from jenny.agent.messages import Message, Text
 from jenny.agent.preset import Endpoint, Preset
+from jenny.agent.tokens import Usage
 from jenny.agent.watch import Watch
 
 QUESTION = "Answer with the one word: hello."
@@ -33,6 +35,7 @@ class Answer:
 
     ok: bool
     sentence: str
+    usage: Usage | None = None
 
 
 def ask(endpoint: Endpoint, preset: Preset) -> Answer:
@@ -40,17 +43,19 @@ def ask(endpoint: Endpoint, preset: Preset) -> Answer:
     provider.warm()
     limits = Limits(max_output_tokens=MAX_TOKENS, seconds=SECONDS, first_byte_seconds=SECONDS)
     started = time.monotonic()
+    usage: Usage | None = None
     with Watch() as watch:
         watch.limit(SECONDS)
         try:
-            for _event in provider.Provider(endpoint, preset).stream(
+            for event in provider.Provider(endpoint, preset).stream(
                 system=[],
                 messages=[Message("user", (Text(QUESTION),))],
                 tools=[],
                 watch=watch,
                 limits=limits,
             ):
-                pass
+                if isinstance(event, Counted | StepEnd):
+                    usage = event.usage
         except ProviderFault as fault:
             return Answer(ok=False, sentence=fault.advice)
         except AgentError as error:
@@ -58,7 +63,8 @@ def ask(endpoint: Endpoint, preset: Preset) -> Answer:
         except Cancelled:
             return Answer(ok=False, sentence=_silence(preset))
     seconds = time.monotonic() - started
-    return Answer(ok=True, sentence=f"{preset.model} answered in {seconds:.1f} seconds.")
+    said = f"{preset.model} answered in {seconds:.1f} seconds."
+    return Answer(ok=True, sentence=said, usage=usage)
 
 
 def ask_apart(endpoint: Endpoint, preset: Preset) -> Answer:
@@ -78,11 +84,15 @@ def ask_apart(endpoint: Endpoint, preset: Preset) -> Answer:
             check=True,
         )
         said = json.loads(done.stdout)
-        return Answer(ok=bool(said["ok"]), sentence=str(said["sentence"]))
+        usage = Usage(**said["usage"]) if said["usage"] else None
+        answer = Answer(ok=bool(said["ok"]), sentence=str(said["sentence"]))
     except subprocess.TimeoutExpired:
         return Answer(ok=False, sentence=_silence(preset))
-    except (subprocess.CalledProcessError, OSError, ValueError, KeyError):
+    except (subprocess.CalledProcessError, OSError, ValueError, KeyError, TypeError):
         return Answer(ok=False, sentence="The test itself did not run. Try again.")
+    if usage is not None and endpoint.meter is not None:
+        endpoint.meter.count(preset, usage)
+    return answer
 
 
 def _silence(preset: Preset) -> str:

@@ -2,6 +2,7 @@
 
     AgentError                 the person: a sentence, and whether trying again helps
     ├── CallsPaused            somebody paused all calls; no fault, and nothing is lost
+    │   └── CallsSpent         the day's limit is used up; the same until tomorrow
     └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
     Malformed                  nobody: the provider makes a fault of it
@@ -15,7 +16,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-type CancelReason = Literal["stop", "shutdown", "lost", "time", "paused"]
+type CancelReason = Literal["stop", "shutdown", "lost", "time", "paused", "spent"]
 type Ending = Literal[
     "done",
     "stopped",
@@ -28,6 +29,7 @@ type Ending = Literal[
     "time",
     "tokens",
     "paused",
+    "spent",
 ]
 
 
@@ -44,11 +46,28 @@ class AgentError(Exception):
 PAUSED = "All model calls are paused in this workspace (Settings → Privacy)."
 
 
+SPENT = "Today's limit on what models may use is reached (Settings → Usage)."
+
+
 class CallsPaused(AgentError):
     """Somebody paused all calls to models: no fault, and nothing is lost by it."""
 
-    def __init__(self) -> None:
-        super().__init__("paused", f"{PAUSED} Resume them there; then this goes on.")
+    reason: CancelReason = "paused"
+
+    def __init__(self, sentence: str = "") -> None:
+        said = sentence or f"{PAUSED} Resume them there; then this goes on."
+        super().__init__(self.reason, said)
+
+
+class CallsSpent(CallsPaused):
+    """The day's limit on what models may use is reached. *sentence* says which one, and until
+    when."""
+
+    reason: CancelReason = "spent"
+
+
+# Why no model is asked for now, in a sentence, by the reason that ends a run.
+WAITS: dict[CancelReason, str] = {"paused": PAUSED, "spent": SPENT}
 
 
 class ToolProblem(Exception):
@@ -201,6 +220,11 @@ ENDINGS: dict[Ending, EndingKind] = {
     "paused": EndingKind(
         f"{PAUSED} What you wrote and what was answered so far are kept; the answer is made "
         "when they are resumed.",
+        can_retry=True,
+    ),
+    "spent": EndingKind(
+        f"{SPENT} What you wrote and what was answered so far are kept; try again tomorrow, or "
+        "raise the limit there.",
         can_retry=True,
     ),
     "failed": EndingKind("", can_retry=True),

@@ -124,6 +124,7 @@ _ENDINGS: dict[CancelReason, Ending] = {
     "lost": "lost",
     "time": "time",
     "paused": "paused",
+    "spent": "spent",
 }
 # Reasons to stop that are faults: nothing that the person could have written is missing.
 _FAULTS = {"refusal": "refused", "model_context_window_exceeded": "context_overflow"}

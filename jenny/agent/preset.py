@@ -3,11 +3,26 @@
 import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol, Self
 
 from jenny.agent.errors import CancelReason
 from jenny.agent.pricing import Prices
+from jenny.agent.tokens import Usage
 
 _ENDS = ("/v1/messages", "/v1")
+
+
+class Meter(Protocol):
+    """Asked before each request and told after it, by the provider."""
+
+    def is_spent(self) -> bool:
+        """Whether no further request may be made today."""
+
+    def count(self, preset: "Preset", usage: Usage) -> None:
+        """A request was answered, whole or in part. Never raises."""
+
+    def of(self, kind: str) -> Self:
+        """The same, for another kind of run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +30,14 @@ class Endpoint:
     """Where a model is asked. *key* belongs to the origin of *base_url* and goes nowhere else.
 
     *stops* is asked before each request and while one is under way; what it answers ends the run.
+    *meter* counts what is used.
     """
 
     base_url: str
     key: str = field(default="", repr=False)
     is_demo: bool = False
     stops: Callable[[], CancelReason | None] | None = field(default=None, repr=False, compare=False)
+    meter: Meter | None = field(default=None, repr=False, compare=False)
 
     @property
     def url(self) -> str:

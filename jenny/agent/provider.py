@@ -6,16 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from jenny.agent import faults, request
 from jenny.agent.errors import Malformed, ProviderFault
-from jenny.agent.events import Event, Note
+from jenny.agent.events import Counted, Event, Note, StepEnd
 from jenny.agent.limits import Limits
 from jenny.agent.messages import Message
 from jenny.agent.preset import Endpoint, Preset
 from jenny.agent.reply import Reply
+from jenny.agent.tokens import Usage
 from jenny.agent.watch import Watch
 
 if TYPE_CHECKING:
@@ -53,6 +55,34 @@ class Provider:
         is left early.
         """
         self._heed(watch)
+        if self.endpoint.meter is not None and self.endpoint.meter.is_spent():
+            watch.cancel("spent")
+        counted: Usage | None = None
+        try:
+            for event in self._streamed(system, messages, tools, watch, limits):
+                if isinstance(event, Counted | StepEnd):
+                    counted = event.usage
+                yield event
+        finally:
+            # What was counted costs, also when nothing comes of it.
+            if counted is not None and self.endpoint.meter is not None:
+                self.endpoint.meter.count(self.preset, counted)
+
+    def counted_as(self, kind: str) -> "Provider":
+        """The same model, asked in another kind of run."""
+        meter = self.endpoint.meter
+        if meter is None:
+            return self
+        return Provider(replace(self.endpoint, meter=meter.of(kind)), self.preset)
+
+    def _streamed(
+        self,
+        system: list[dict[str, Any]],
+        messages: Sequence[Message],
+        tools: list[dict[str, Any]],
+        watch: Watch,
+        limits: Limits,
+    ) -> Generator[Event, None, None]:
         while True:
             without = _refused.get(self._name)
             body = request.build(

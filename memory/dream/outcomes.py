@@ -5,7 +5,6 @@ Numbers and reasons come from what the run's own writes did, never from what a m
 
 from collections.abc import Iterable, Sequence
 
-from jenny.agent.errors import PAUSED
 from memory.dream.values import Decision, Status
 from memory.dream.verdict import TRIES
 
@@ -14,7 +13,6 @@ SETTINGS = "[Settings → Memory](/settings/memory/)"
 NO_ARGUMENT = f"`/dream` takes no settings. They are in {SETTINGS}; `/dream` alone starts a run."
 IS_RUNNING = "Dream is already running in this workspace. Nothing was started."
 IS_QUEUED = "A run of Dream waits for its turn already. Nothing was started."
-IS_PAUSED = f"{PAUSED} Nothing was started; what was said is kept."
 INTERRUPTED = (
     "Dream was interrupted: the process that ran it has ended. What it had written is kept as a "
     "version of its own; what it had not read to the end is offered again."
@@ -39,6 +37,11 @@ _TOLD: dict[Status, str] = {
     "nothing_pending": "Nothing to process. {waits}",
     "failed": f"Dream failed: {{why}}{{limit}} {_KEPT}",
 }
+
+
+def waits(why: str) -> str:
+    """What is said when no run begins since no model is asked for now; empty when *why* is."""
+    return f"{why} Nothing was started; what was said is kept." if why else ""
 
 
 def sentence(decision: Decision, *, seconds: float, waits: str, is_capped: bool = False) -> str:

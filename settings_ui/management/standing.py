@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from jenny.accounts.access import calls_are_paused
-from jenny.accounts.management import notices
+from jenny.accounts.management import gate, notices
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
 from jenny.agent.errors import PAUSED
@@ -16,7 +15,7 @@ def register() -> None:
 
 def _paused(workspace: Workspace) -> Iterator[Notice]:
     """Whoever wonders why nobody answers reads it wherever they are."""
-    if calls_are_paused(workspace):
+    if gate.stops(workspace.root) == "paused":
         yield Notice(
             key="pause",
             kind="warning",

@@ -90,7 +90,7 @@ def test(request: HttpRequest) -> HttpResponse:
     workspace = access.workspace(request)
     name = request.POST.get("name", "")
     try:
-        answer = probe.ask_apart(*access.model_for(workspace, name))
+        answer = probe.ask_apart(*access.model_for(workspace, name, kind="test"))
     except AgentError as error:
         answer = probe.Answer(ok=False, sentence=error.sentence)
     if request.headers.get("HX-Request") == "true":

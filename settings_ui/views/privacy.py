@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from jenny.accounts import access
+from jenny.accounts.management import gate
 from jenny.accounts.models import Workspace
 from jenny.chat.models import Conversation
 from jenny.chat.tasks import resuming
@@ -17,7 +18,7 @@ from jenny.workspace.errors import WorkspaceError
 from memory.management.dreaming import clock
 from settings_ui import privacy, values
 
-_FIELD = config.BY_KEY[access.PAUSE]
+_FIELD = config.BY_KEY[gate.PAUSE]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -78,7 +79,7 @@ def _page(request: HttpRequest, workspace: Workspace, problem: str = "") -> Http
         "recipients": rows,
         "sentence": privacy.sentence(rows),
         "sent": privacy.SENT,
-        "is_paused": found.get(access.PAUSE),
+        "is_paused": found.get(gate.PAUSE),
         "problem": problem,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from jenny.accounts import access, connections
+from jenny.accounts.management import gate
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.errors import CallsPaused
 from jenny.chat.models import Conversation
@@ -88,12 +89,12 @@ def test_where_an_address_is(address: str, place: str) -> None:
 def test_the_switch_is_written_and_said_everywhere(client: Client, root: Path) -> None:
     """In config.json, so that it travels; a second click says that nothing changed."""
     assert "All model calls are paused" in said(client, PAGE, **PAUSE)
-    assert load(root).get(access.PAUSE) is True
+    assert load(root).get(gate.PAUSE) is True
     assert "were paused already" in said(client, PAGE, **PAUSE)
     assert "All model calls are paused" in client.get("/chat/").text
     assert "All model calls are paused" in said(client, "/settings/models/test", name="demo")
     assert "resumed" in said(client, PAGE, **RESUME)
-    assert load(root).get(access.PAUSE) is False
+    assert load(root).get(gate.PAUSE) is False
     assert "were not paused" in said(client, PAGE, **RESUME)
     assert "All model calls are paused in" not in client.get("/chat/").text
 

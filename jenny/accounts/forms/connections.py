@@ -14,7 +14,7 @@ from jenny.accounts.endpoints import DEMO, ENVIRONMENT, PRESET_NAME, RESERVED, E
 from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Account, ApiKey
 from jenny.accounts.waiting import Waiting
-from jenny.agent.preset import Endpoint, Preset
+from jenny.agent.preset import Endpoint, Meter, Preset
 
 
 class ModelForm(forms.Form):
@@ -97,7 +97,7 @@ class ModelForm(forms.Form):
         """Whether there is something to try, and nobody said that it may stay untried."""
         return not self.cleaned_data["untried"]
 
-    def try_out(self, keys: Mapping[str, str]) -> bool:
+    def try_out(self, keys: Mapping[str, str], meter: Meter | None = None) -> bool:
         """Ask the model once, as it would be asked; whether it answers. *keys* are the stored
         ones by origin. What went wrong is then in ``trouble``, and nothing is stored."""
         place = origin(self.base_url)
@@ -105,7 +105,9 @@ class ModelForm(forms.Form):
         if not key and place == self.environment.origin:
             key = self.environment.key
         model = self.cleaned_data["model"] or self.environment.model or model_names.suggested()
-        answer = probe.ask_apart(Endpoint(self.base_url, key), Preset(name="trial", model=model))
+        answer = probe.ask_apart(
+            Endpoint(self.base_url, key, meter=meter), Preset(name="trial", model=model)
+        )
         self.trouble = "" if answer.ok else answer.sentence
         return answer.ok
 

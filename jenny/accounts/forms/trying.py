@@ -6,9 +6,10 @@ from django.http import HttpRequest
 from jenny.accounts import access, waiting
 from jenny.accounts.addresses import origin
 from jenny.accounts.forms.connections import ModelForm
+from jenny.accounts.management import gate
+from jenny.accounts.management.metering import RowMeter
 from jenny.accounts.models import Account
 from jenny.accounts.vault import Vault
-from jenny.agent.errors import PAUSED
 
 
 def waiting_key(request: HttpRequest) -> waiting.Waiting | None:
@@ -24,10 +25,11 @@ def is_fit(request: HttpRequest, form: ModelForm, person: Account) -> bool:
     """Whether the valid *form* may be saved: the model answers, or somebody wants it saved
     untried. If not, the form says why (``trouble``), and the key that was typed waits."""
     current = access.current_workspace(request)
-    if form.wants_trial and current is not None and access.calls_are_paused(current):
+    waits = gate.why_calls_wait(current) if form.wants_trial and current is not None else ""
+    if waits:
         form.was_asked = False
-        form.trouble = f"{PAUSED} So it was not asked."
-    elif not form.wants_trial or form.try_out(person.keys()):
+        form.trouble = f"{waits} So it was not asked."
+    elif not form.wants_trial or form.try_out(person.keys(), RowMeter(person.pk, "test")):
         if waiting.KEY in request.session:
             waiting.forget(request.session)
         return True

@@ -137,7 +137,7 @@ class RecoveryCode(models.Model):
         codes = recovery.new_codes()
         with transaction.atomic():
             cls.objects.filter(account=account).delete()
-            cls.objects.bulk_create(
+            RecoveryCode.objects.bulk_create(
                 [
                     cls(
                         account_id=account,

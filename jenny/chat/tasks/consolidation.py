@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
-from jenny.accounts.access import calls_are_paused
-from jenny.agent.errors import PAUSED, Cancelled
+from jenny.accounts.management.gate import why_calls_wait
+from jenny.agent.errors import WAITS, Cancelled
 from jenny.chat import slices
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.models.consolidating import AGAIN_AFTER, ASKED_AGAIN_AFTER, idle_minutes
@@ -99,8 +99,8 @@ def ask_for(chat: Conversation, reply: Message) -> None:
 
 def run(chat: Conversation, trigger: Trigger) -> Outcome:
     """Do it in this process, and say what came of it. The task's edge: nothing is raised."""
-    if trigger != "overrun" and calls_are_paused(chat.workspace):
-        return Outcome("failed", problem=f"{PAUSED} {_LATER}")
+    if trigger != "overrun" and (waits := why_calls_wait(chat.workspace)):
+        return Outcome("failed", problem=f"{waits} {_LATER}")
     try:
         with claimed(chat) as claim:
             return _in_rounds(claim, trigger) if claim else Outcome("claimed")
@@ -116,7 +116,7 @@ def run(chat: Conversation, trigger: Trigger) -> Outcome:
 
 
 def _ended(error: Cancelled) -> str:
-    return PAUSED if error.reason == "paused" else "The process was ended."
+    return WAITS.get(error.reason, "The process was ended.")
 
 
 def _in_rounds(claim: Claim, trigger: Trigger) -> Outcome:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from jenny.accounts.access import calls_are_paused
+from jenny.accounts.management.gate import why_calls_wait
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message
 from jenny.chat.tasks import accept
@@ -63,9 +63,9 @@ def _begun(chat: Conversation, call: commands.Call, client_key: str) -> tuple[Dr
     if call.argument:
         accept.accept_command(chat, call, outcomes.NO_ARGUMENT, client_key)
         return None, outcomes.NO_ARGUMENT
-    if calls_are_paused(chat.workspace):
-        accept.accept_command(chat, call, outcomes.IS_PAUSED, client_key)
-        return None, outcomes.IS_PAUSED
+    if waits := outcomes.waits(why_calls_wait(chat.workspace)):
+        accept.accept_command(chat, call, waits, client_key)
+        return None, waits
     run = None
     try:
         # All or none: "Dreaming…" never stands there without somebody who will say more.

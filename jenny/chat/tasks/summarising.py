@@ -140,10 +140,10 @@ def _ask(claim: Claim, chat: Conversation) -> consolidator.Ask:
     def ask(system: SystemPrompt, text: str) -> Reply:
         claim.renew()
         try:
-            endpoint, preset = model_for(chat.workspace, chat.preset)
+            endpoint, preset = model_for(chat.workspace, chat.preset, kind="summary")
         except CallsPaused as error:
             # No failure to be made up for: the slice waits, and is kept as it is.
-            raise Cancelled("paused") from error
+            raise Cancelled(error.reason) from error
         except WorkspaceError as error:
             raise AgentError("workspace", error.sentence) from error
         give_back()

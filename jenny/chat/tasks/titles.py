@@ -40,7 +40,7 @@ def make_title(conversation_id: str) -> None:
     if not exchange:
         return
     try:
-        endpoint, preset = model_for(chat.workspace, chat.preset)
+        endpoint, preset = model_for(chat.workspace, chat.preset, kind="title")
         give_back()
         # Thinking would use up the few tokens that a title may take.
         title = _ask(Provider(endpoint, replace(preset, thinking="off")), exchange)

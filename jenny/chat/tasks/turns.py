@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from jenny.accounts.access import model_for
 from jenny.agent import loop, messages
-from jenny.agent.errors import AgentError, CallsPaused, Cancelled
+from jenny.agent.errors import AgentError, CallsPaused, CallsSpent, Cancelled
 from jenny.agent.limits import Limits
 from jenny.agent.pricing import Prices
 from jenny.agent.provider import Provider
@@ -46,6 +46,7 @@ STATES = {
     "stopped": Turn.State.STOPPED,
     "shutdown": Turn.State.INTERRUPTED,
     "paused": Turn.State.INTERRUPTED,
+    "spent": Turn.State.INTERRUPTED,
     "failed": Turn.State.FAILED,
 }
 
@@ -126,7 +127,8 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
     except (WorkspaceError, AgentError) as error:
         recorder.took(_take(turn, 0, zone))
         if isinstance(error, CallsPaused):
-            return loop.Outcome(ending="paused")
+            said = error if isinstance(error, CallsSpent) else None
+            return loop.Outcome(ending="spent" if said else "paused", error=said)
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
     taken = _take(turn, 0, zone)
     recorder.took(taken)

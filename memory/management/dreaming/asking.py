@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from jenny.accounts.access import calls_are_paused
+from jenny.accounts.management.gate import why_calls_wait
 from jenny.accounts.models import Workspace
 from memory.dream import outcomes
 from memory.dream.values import Trigger
@@ -23,8 +23,8 @@ def ask(workspace: Workspace, trigger: Trigger, asker: str = "") -> Asked:
     """Begin a run of the workspace, unless one is queued or under way; a dead one is taken over
     first. While all calls to models are paused, none is begun. *asker* is told of the outcome
     (``memory.dream.telling``)."""
-    if calls_are_paused(workspace):
-        return Asked(None, outcomes.IS_PAUSED)
+    if waits := outcomes.waits(why_calls_wait(workspace)):
+        return Asked(None, waits)
     run = DreamRun.begin(workspace, trigger, asker)
     if run is not None:
         return Asked(run)

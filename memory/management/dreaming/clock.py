@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models.functions import Now
 
-from jenny.accounts.access import calls_are_paused
+from jenny.accounts.management.gate import why_calls_wait
 from jenny.accounts.models import Workspace
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
@@ -72,7 +72,7 @@ def tick(start: Callable[[int], None], now: datetime) -> int:
                 extra={"workspace": str(row.pk), "cause": type(error).__name__},
             )
             continue
-        if timing.is_on and calls_are_paused(row.workspace):
+        if timing.is_on and why_calls_wait(row.workspace):
             # Stays due, and is made up for once when calls are resumed.
             row.claim(now + PAUSED_FOR)
             continue

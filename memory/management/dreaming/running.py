@@ -95,7 +95,7 @@ class _Model:
             if self._found is None:
                 self._found = self._chosen()
         except CallsPaused as error:
-            raise Cancelled("paused") from error
+            raise Cancelled(error.reason) from error
         finally:
             give_back()
         return self._found
@@ -112,7 +112,7 @@ class _Model:
             self.notes.append(problem)
         if name:
             try:
-                return Provider(*model_for(workspace, name))
+                return Provider(*model_for(workspace, name, kind="dream"))
             except CallsPaused:
                 raise
             except AgentError as error:
@@ -121,7 +121,7 @@ class _Model:
                     f"{error.sentence}"
                 )
         try:
-            return Provider(*model_for(workspace))
+            return Provider(*model_for(workspace, kind="dream"))
         except WorkspaceError as error:
             raise AgentError("workspace", error.sentence) from error
 
