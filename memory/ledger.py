@@ -39,10 +39,15 @@ def read(root: Path, path: str) -> Ledger:
         data = content(root, path)
     except OSError as error:
         return Ledger(problem=f"{path} cannot be read: {error.strerror or error}.")
+    return parsed(data or b"")
+
+
+def parsed(data: bytes) -> Ledger:
+    """The ledger that these bytes are."""
     rows: list[tuple[str, dict[str, Any]]] = []
     skipped: list[int] = []
     at = ""
-    for number, line in enumerate((data or b"").split(b"\n"), 1):
+    for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
         row = _row(line)

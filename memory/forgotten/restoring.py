@@ -1,4 +1,4 @@
-"""What is forgotten does not come back when a version is undone."""
+"""What is forgotten does not come back when a version is undone or a snapshot restored."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ from jenny.workspace.errors import UndoRefused
 from jenny.workspace.versions.sieve import LeftOut, Sifted
 from memory import files
 from memory.forgotten import stones
-from memory.forgotten.leaving_out import without
+from memory.forgotten.leaving_out import filtered
+from memory.forgotten.stones import State
 
 _MARK = b"\xef\xbb\xbf"
 
@@ -21,11 +22,20 @@ def sift(root: Path, path: str, data: bytes) -> Sifted:
     """
     if files.memory_file(root, path) is None and files.skill_of(path) is None:
         return Sifted(data)
-    if problem := stones.state(root).problem:
-        message = f"{problem} Until it can be, nothing is undone. Nothing was changed."
+    return sifted(data, stones.state(root))
+
+
+def sifted(data: bytes, state: State) -> Sifted:
+    """The content without what is forgotten by *state*.
+
+    Raises:
+        UndoRefused: what is forgotten cannot be read now.
+    """
+    if state.problem:
+        message = f"{state.problem} Until it can be, nothing is undone. Nothing was changed."
         raise UndoRefused(message)
     mark = _MARK if data.startswith(_MARK) else b""
-    found = without(root, data.removeprefix(mark).decode("utf-8", "surrogateescape"))
+    found = filtered(state, data.removeprefix(mark).decode("utf-8", "surrogateescape"))
     if not found.left_out:
         return Sifted(data)
     return Sifted(

@@ -210,8 +210,8 @@ def tombstone(text: str, *, path: str = "", heading: str = "") -> Tombstone:
     return Tombstone(digest(plain)[:ID_DIGITS], plain, ledger.now(), path=path, heading=heading)
 
 
-def _derive(root: Path) -> State:
-    found = ledger.read(paths.real_root(root), PATH)
+def state_of(found: ledger.Ledger) -> State:
+    """What is forgotten by such a ledger."""
     active: dict[str, Tombstone] = {}
     unknown = 0
     for row in found.rows:
@@ -226,6 +226,10 @@ def _derive(root: Path) -> State:
         else:
             unknown += 1
     return State(tuple(active.values()), found.skipped, found.problem)
+
+
+def _derive(root: Path) -> State:
+    return state_of(ledger.read(paths.real_root(root), PATH))
 
 
 _STATES: StampedFiles[State] = StampedFiles((PATH,), _derive)

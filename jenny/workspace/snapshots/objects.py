@@ -36,6 +36,15 @@ class Objects(Repository):
                 return int(pack_object_header_info(pack.bytes_between(start, start + 32))[1])
         return len(self.read(sha)[1])
 
+    def kind(self, sha: str) -> Kind:
+        """What an object is; its content is not looked at.
+
+        Raises:
+            StoreBroken: it is missing.
+        """
+        where = next(iter(self._places(sha)), None)
+        return (where and _kind(*where)) or self.read(sha)[0]
+
     def stream(self, sha: str) -> Iterator[bytes]:
         """A file's content in pieces; its id is checked when the last one was given.
 

@@ -110,7 +110,8 @@ class _Planning:
         self._path = path
         self._is_ledger = is_ledger
         self._left: dict[str, Skipped] = {}
-        self._above_wanted = _above(self._files)
+        ledgers = (at for at in present.files if is_ledger(at))
+        self._above_wanted = _above(self._files) | _above(ledgers)
         uncovered = (*present.uncovered, *present.repositories, _OWN_GIT, *_LOCKS)
         self._above_uncovered = _above(uncovered)
 
@@ -154,7 +155,7 @@ class _Planning:
 
     def _stays(self, at: str) -> bool:
         """Whether something is left as it is, and note why."""
-        if at in _LOCKS or at == _OWN_GIT or any(names.is_own(part) for part in at.split("/")):
+        if at in _LOCKS or any(names.is_own(part) or names.is_git(part) for part in at.split("/")):
             return True
         for repository in self._now.repositories:
             if at == repository or at.startswith(f"{repository}/"):

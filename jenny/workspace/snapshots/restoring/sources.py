@@ -22,6 +22,9 @@ class Source(Protocol):
     def rows(self) -> Iterator[FileRow]:
         """All of them, a folder before what is in it; ``sha`` is the content's id as git has it."""
 
+    def below(self, folder: str) -> Iterator[FileRow]:
+        """All files and folders in a folder of it, whatever part of it was asked for."""
+
     def content(self, row: FileRow) -> Iterator[bytes]:
         """A file's content in pieces; an error at the end of them says that they are wrong."""
 
@@ -54,6 +57,10 @@ class SnapshotSource:
             return
         yield self._itself()
         yield from inner
+
+    def below(self, folder: str) -> Iterator[FileRow]:
+        """See ``Source``. :raises SnapshotUnknown: there is no such folder."""
+        return reading.every(self._repo, self.shot, folder)
 
     def content(self, row: FileRow) -> Iterator[bytes]:
         """See ``Source``."""
@@ -95,6 +102,10 @@ class FolderSource:
             for found in folder.files.values():
                 sha = self._id_of(found)
                 yield FileRow(found.path, False, found.size, found.mode, found.modified, sha)  # noqa: FBT003
+
+    def below(self, folder: str) -> Iterator[FileRow]:
+        """See ``Source``."""
+        return (row for row in self.rows() if row.path.startswith(f"{folder}/"))
 
     def content(self, row: FileRow) -> Iterator[bytes]:
         """See ``Source``."""

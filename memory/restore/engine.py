@@ -1,0 +1,271 @@
+"""Doing a restore.
+
+What is to come is verified and staged while everybody goes on working. Then, under the locks of the
+store, the workspace and the history: a run of Dream is ended, pending edits get their version, the
+state before becomes a snapshot, it is looked again at what has to change, and all of it is swapped
+at once. A crash leaves the old or the new state, settled by whoever opens the workspace next.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from jenny.workspace import acts, locks, paths, rules
+from jenny.workspace.errors import RestoreRefused, VersionsOff, WriteFailed, reason_of
+from jenny.workspace.files import Actor, Change
+from jenny.workspace.locks import Level
+from jenny.workspace.snapshots.objects import Objects
+from jenny.workspace.snapshots.restoring.sources import Source
+from jenny.workspace.snapshots.scan import Found
+from jenny.workspace.snapshots.store import Store
+from jenny.workspace.snapshots.taking import create
+from jenny.workspace.snapshots.values import FileRow, counted
+from jenny.workspace.swap import staging, swapping
+from jenny.workspace.swap.book import Stamp
+from jenny.workspace.swap.staging import Stage, Staged
+from jenny.workspace.versions import record, scan
+from jenny.workspace.versions.messages import Version
+from memory import files
+from memory.history import cursors
+from memory.history.entries import FILE
+from memory.merging import is_history, texts
+from memory.restore.preparing import is_watched, prepare
+from memory.restore.values import Asked, Hands, Prepared, Progress, Restored
+
+# Shares of the way, of a hundred.
+_VERIFIED, _SAVED, _STAGED, _LOCKED, _SWAPPED = 20, 35, 80, 84, 96
+_LOCK_SECONDS = 60.0
+_FILE_MODE = 0o644
+
+
+def restore(
+    root: Path,
+    store: Store,
+    source_of: Callable[[Objects], Source],
+    asked: Asked,
+    *,
+    hands: Hands,
+    now: datetime,
+    progress: Progress = lambda percent, doing: None,  # noqa: ARG005
+) -> Restored:
+    """Bring the workspace at *root* back to what the source has. *now*: aware.
+
+    Raises:
+        RestoreRefused: the plan is another one than the one agreed to.
+        StoreBroken, SnapshotFailed, SnapshotUnknown, UndoRefused, WriteRefused, WriteFailed,
+        LockTimeout, FileMissing: nothing was changed.
+    """
+    real = paths.real_root(root)
+    staging.sweep(real)
+    if not store.exists:
+        create(store, real, asked.trigger, now=now, label=asked.label)
+    with store.open() as repo:
+        source = source_of(repo)
+        progress(0, "Checking that every file of it is whole.")
+        source.verify()
+        progress(_VERIFIED, "Saving how it is now.")
+        # The slow part of the snapshot before, while others go on.
+        before = create(store, real, asked.trigger, now=now, label=asked.label).snapshot
+        try:
+            with Stage(real) as stage:
+                work = _Restore(real, store, repo, source, asked, hands, now, stage, progress)
+                prepared = work.begun()
+                if prepared.is_nothing:
+                    return Restored(prepared=prepared, before=before)
+                return work.done()
+        except OSError as error:
+            message = f"It could not be restored: {reason_of(error)}. Nothing was changed."
+            raise WriteFailed(message) from error
+
+
+@dataclass
+class _Restore:
+    """One restore."""
+
+    root: Path
+    store: Store
+    repo: Objects
+    source: Source
+    asked: Asked
+    hands: Hands
+    now: datetime
+    stage: Stage
+    progress: Progress
+    staged: dict[tuple[str, str, int], Staged] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def begun(self) -> Prepared:
+        """Stage what can be staged beforehand."""
+        prepared = self._prepared()
+        self._agreed(prepared)
+        self._stage(prepared, first=True)
+        return prepared
+
+    def done(self) -> Restored:
+        """Do it, under the locks."""
+        self.progress(_STAGED, "Waiting until nobody writes in the workspace.")
+        with ExitStack() as held:
+            # The store first: it is locked before its workspace.
+            held.enter_context(self.store.write())
+            held.enter_context(acts.locked(self.root, timeout=_LOCK_SECONDS))
+            held.enter_context(locks.hold(self.root, Level.HISTORY, timeout=_LOCK_SECONDS))
+            self.hands.check()
+            if told := self.hands.stop():
+                self.notes.append(told)
+            self._versions()
+            prepared = self._prepared()
+            self._agreed(prepared)
+            # After the look: what is changed outside from here on is not what was looked at, and
+            # is kept beside.
+            before = create(
+                self.store, self.root, self.asked.trigger, now=self.now, label=self.asked.label
+            ).snapshot
+            self.progress(_LOCKED, "Replacing the files.")
+            voided = self._swapped(prepared)
+            self.progress(_SWAPPED, "Noting what was done.")
+            made = self._versions()
+        return Restored(
+            prepared=prepared,
+            before=before,
+            version=made[-1] if made else None,
+            voided=voided,
+            notes=(*self.notes, *prepared.merged.notes),
+        )
+
+    def _prepared(self) -> Prepared:
+        return prepare(
+            self.root,
+            self.store,
+            self.repo,
+            self.source,
+            path=self.asked.path,
+            is_same=self.asked.is_same,
+        )
+
+    def _agreed(self, prepared: Prepared) -> None:
+        """Hold the plan against the one that a person agreed to."""
+        if self.asked.expect and self.asked.expect != prepared.plan.token:
+            message = (
+                "Other files would change by now than those that you were shown. Nothing was "
+                "changed. Look at what would happen once more, then confirm that."
+            )
+            raise RestoreRefused(message)
+
+    def _versions(self) -> tuple[Version, ...]:
+        """Make versions of what is in none yet."""
+        try:
+            return record.commit_pending(self.root).versions
+        except VersionsOff as error:
+            self.notes.append(f"No version was made: {error.sentence}")
+            return ()
+
+    def _stage(self, prepared: Prepared, *, first: bool = False) -> None:
+        """Stage the contents that are not staged yet; those of the memory only under the locks,
+        since what may come back of them can change until then."""
+        rows = [*prepared.plan.changed, *prepared.plan.added]
+        total = sum(row.size for row in rows) or 1
+        given = 0
+        for number, row in enumerate(rows, 1):
+            if row.path in prepared.texts:
+                if not first:
+                    self._write(row, [prepared.texts[row.path]], _id(prepared, row))
+            elif _key(row) not in self.staged:
+                self._write(row, self.source.content(row), row.sha)
+            given += row.size
+            if first:
+                percent = _SAVED + (_STAGED - _SAVED) * given // total
+                doing = f"Getting {counted(len(rows), 'file')} ready: {number:,} done."
+                self.progress(min(percent, _STAGED), doing)
+
+    def _write(self, row: FileRow, pieces: Iterable[bytes], sha: str) -> None:
+        staged = self.stage.write(pieces, mode=row.mode, modified=row.modified)
+        self.staged[row.path, sha, row.mode] = staged
+
+    def _swapped(self, prepared: Prepared) -> int:
+        """Swap everything; how many staged changes are void by it."""
+        plan = prepared.plan
+        self._stage(prepared)
+        changes = self._changes(prepared)
+        rules.ask(changes)
+        kept = rules.companions(changes)
+        for found in plan.removed:
+            self.stage.remove(found.path, _stamp(found))
+        for path, mode in plan.gone:
+            self.stage.unfolder(path, mode)
+        for row in plan.made:
+            self.stage.folder(row.path, row.mode)
+        for row, mode in plan.modes:
+            self.stage.folder(row.path, row.mode, old_mode=mode)
+        for row in (*plan.changed, *plan.added):
+            sha = _id(prepared, row)
+            staged = self.staged[row.path, sha, row.mode]
+            self.stage.put(row.path, staged, _was(prepared, row.path))
+        self._ledgers(prepared, kept)
+        swap = self.stage.ready()
+        self.hands.check()
+        # Before anything lands: should the process die now, entries are shown once too often.
+        voided = self.hands.void() if prepared.touches_memory else 0
+        if prepared.reoffer:
+            self.hands.offer(prepared.reoffer)
+        rules.act(changes)
+        swapping.carry_out(self.root, swap, progress=self._moved)
+        return voided
+
+    def _moved(self, done: int, of: int) -> None:
+        if done % 50 == 0:
+            percent = _LOCKED + (_SWAPPED - _LOCKED) * done // of
+            self.progress(percent, f"Replacing the files: {done:,} of {of:,} done.")
+
+    def _changes(self, prepared: Prepared) -> list[Change]:
+        """What the write rules are asked about."""
+        reason = "imported" if self.asked.trigger == "import" else "restored"
+        actor = Actor("restore", self.asked.account, f"from {self.asked.name}", reason=reason)
+        found = [
+            Change(path, scan.content(self.root, path), data, actor, self.root)
+            for path, data in prepared.texts.items()
+        ]
+        found += [
+            Change(row.path, scan.content(self.root, row.path), None, actor, self.root)
+            for row in prepared.plan.removed
+            if is_watched(self.root, row.path)
+        ]
+        return [change for change in found if change.old != change.new]
+
+    def _ledgers(self, prepared: Prepared, kept: list[Change]) -> None:
+        """Have the ledgers land too, with what the archive keeps of what leaves by this."""
+        every = dict(prepared.merged.files)
+        for change in kept:
+            data = change.new or b""
+            if change.path in every:
+                name = change.path.rpartition("/")[2]
+                data = texts.merged(name, every[change.path], data)
+            every[change.path] = data
+        for path, data in every.items():
+            there = prepared.present.files.get(path)
+            mode = there[0].mode if there is not None else _FILE_MODE
+            staged = self.stage.write([data], mode=mode)
+            is_growing = path == FILE or (is_history(path) and path.endswith(".jsonl"))
+            is_number = path in (cursors.COUNTER, files.CURSOR)
+            keep = "grow" if is_growing else "yield" if is_number else "beside"
+            self.stage.put(path, staged, _was(prepared, path), keep)  # type: ignore[arg-type]
+
+
+def _was(prepared: Prepared, path: str) -> Stamp | None:
+    """What stood at a path when it was looked at."""
+    there = prepared.present.files.get(path)
+    return _stamp(there[0]) if there is not None else None
+
+
+def _stamp(found: Found) -> Stamp:
+    return (found.size, found.modified, found.stamp[4])
+
+
+def _key(row: FileRow) -> tuple[str, str, int]:
+    return (row.path, row.sha, row.mode)
+
+
+def _id(prepared: Prepared, row: FileRow) -> str:
+    """What tells a content that is to come from another one for the same path."""
+    return "text" if row.path in prepared.texts else row.sha
