@@ -1,5 +1,6 @@
 """Forms of the settings pages."""
 
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django import forms
@@ -87,3 +88,54 @@ class PresetForm(ModelForm):
         if "baseUrl" in data:
             self.take_waiting(data)
         return data
+
+
+class CapsForm(forms.Form):
+    """What all runs of a day may use together; an empty field, or 0, is no limit."""
+
+    maxTokensPerDay = forms.CharField(  # noqa: N815 - named as settings are
+        label="Tokens a day",
+        required=False,
+        max_length=30,
+        help_text="Input, output and cache together. Empty: no limit.",
+        widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
+    )
+    maxCostPerDay = forms.CharField(  # noqa: N815 - as above
+        label="Money a day, in US dollars",
+        required=False,
+        max_length=30,
+        help_text="By the prices of your model presets; what has no price cannot count towards it. "
+        "Empty: no limit.",
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
+    )
+
+    def clean_maxTokensPerDay(self) -> int | None:  # noqa: N802 - Django's name for it
+        """A whole number, or none."""
+        number = self._number("maxTokensPerDay", most=10**15)
+        if number is not None and number != int(number):
+            message = "This takes a whole number, such as 2,000,000."
+            raise ValidationError(message)
+        return None if number is None else int(number)
+
+    def clean_maxCostPerDay(self) -> Decimal | None:  # noqa: N802 - as above
+        """An amount in cents, or none."""
+        number = self._number("maxCostPerDay", most=10**9)
+        if number is not None and number < Decimal("0.01"):
+            message = "The least is one cent: 0.01."
+            raise ValidationError(message)
+        return None if number is None else number.quantize(Decimal("0.01"))
+
+    def _number(self, name: str, *, most: int) -> Decimal | None:
+        given = str(self.cleaned_data[name]).strip().lstrip("$").strip()
+        plain = given.replace(",", "").replace("_", "").replace(" ", "")
+        if not plain:
+            return None
+        try:
+            number = Decimal(plain)
+        except InvalidOperation as error:
+            message = f"“{given[:30]}” is no number."
+            raise ValidationError(message) from error
+        if not number.is_finite() or not 0 <= number <= most:
+            message = f"This takes a number from 0 to {most:,}."
+            raise ValidationError(message)
+        return number or None

@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, jobs, models, privacy, values
+from settings_ui.views import account, jobs, models, privacy, usage, values
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 
@@ -33,6 +33,7 @@ urlpatterns = [
     path("settings/memory/", values.memory, name="settings_memory"),
     path("settings/conversation/", values.conversation, name="settings_conversation"),
     path("settings/privacy/", privacy.page, name="settings_privacy"),
+    path("settings/usage/", usage.page, name="settings_usage"),
     path("settings/system/", values.system, name="settings_system"),
 ]
 

@@ -1,20 +1,22 @@
-"""All calls to models were paused, and are resumed: what waited in conversations goes on."""
+"""All calls to models were paused, or a day's limit was reached, and they are resumed: what waited
+in conversations goes on."""
 
 from django.db import transaction
 
 from jenny.accounts.models import Workspace
+from jenny.agent.errors import WAITS
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.tasks.turns import queue_turn
 
-# Why a turn waits (its row's reason): calls were paused before it was done.
-PAUSED = "paused"
+# Why a turn waits (its row's reason).
+_REASONS = tuple(WAITS)
 
 
 def resume(workspace: Workspace) -> int:
     """Answer, as new turns, what was said and not answered; how many conversations go on."""
     waiting = Turn.objects.filter(
-        conversation__workspace=workspace, reason=PAUSED, can_retry=True, retried=False
+        conversation__workspace=workspace, reason__in=_REASONS, can_retry=True, retried=False
     )
     chats = Conversation.objects.filter(pk__in=waiting.values("conversation"))
     return sum(_goes_on(chat) for chat in chats.select_related("workspace__owner"))
@@ -26,7 +28,7 @@ def _goes_on(chat: Conversation) -> bool:
         chat.locked()
         if chat.turns.filter(state__in=Turn.LIVE).exists():
             return False
-        paused = chat.turns.filter(reason=PAUSED, can_retry=True, retried=False)
+        paused = chat.turns.filter(reason__in=_REASONS, can_retry=True, retried=False)
         ids = list(paused.values_list("pk", flat=True))
         asked = chat.messages.filter(turn__in=ids, kind=Message.Kind.USER, is_current=True)
         if not asked.exists():
