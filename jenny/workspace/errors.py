@@ -18,6 +18,8 @@ WorkspaceError
 ├── UndoRefused       a version may not or cannot be undone
 ├── SnapshotFailed    no snapshot was taken, or none could be deleted; says why
 ├── RestoreRefused    a restore may not or cannot be done; nothing was changed
+├── BackupRefused     a backup may not be used, or none could be made; nothing was changed
+│   └── BackupUnreadable  … its passphrase is another one, or it is damaged
 ├── SnapshotUnknown   no snapshot is meant by this, or several are, or it has no such file
 └── ConfigRefused     a change of config.json that may not be made
     └── ConfirmationNeeded   … without a yes
@@ -122,6 +124,23 @@ class UndoRefused(WorkspaceError):
 
 class SnapshotFailed(WorkspaceError):
     """A snapshot was not taken, or snapshots were not deleted; everything is as it was."""
+
+
+class BackupRefused(WorkspaceError):
+    """A backup may not be used, or none could be made; nothing was changed."""
+
+
+class BackupUnreadable(BackupRefused):
+    """A backup cannot be opened. One sentence for all causes: what is wrong with a file that
+    somebody tries passphrases on is nobody's business."""
+
+    def __init__(self) -> None:
+        """The sentence is always the same."""
+        super().__init__(
+            "This backup cannot be opened: the passphrase is another one, or the file is damaged "
+            "or no backup of Jenny. Nothing was changed. Try the passphrase again, or a copy of "
+            "the file."
+        )
 
 
 class SnapshotUnknown(WorkspaceError):
