@@ -1,6 +1,8 @@
 """Settings → Usage, and the limits of a day."""
 
 import datetime as dt
+import html
+import re
 import threading
 from collections.abc import Callable
 from decimal import Decimal
@@ -18,6 +20,8 @@ from jenny.agent.pricing import Prices
 from jenny.agent.tokens import Usage
 from jenny.chat.tasks.consolidation import run as consolidate
 from memory.management.dreaming import asking
+from tests.model_server import Call
+from tests.support.place import Place, answers
 from tests.support.stack import PASSWORD
 
 PAGE = "/settings/usage/"
@@ -223,3 +227,24 @@ def test_a_database_that_does_not_answer_fails_no_run(
     use(ana, "chat", BARE, 3, 4)
     row = UsageDay.objects.get()
     assert (row.requests, row.input_tokens, row.output_tokens) == (2, 4, 6)
+
+
+def test_a_turn_ends_at_the_limit_and_goes_on_when_it_is_raised(place: Place, words: str) -> None:
+    """Between two requests of one answer: what was done is kept, the person is told, and the answer
+    is made once there is room."""
+    used = re.search(r"<p>([\d,]+) tokens?", place.owner.get(PAGE).text)
+    assert used is not None
+    most = int(used[1].replace(",", "")) + 1
+    place.model.script("I look. ", Call("list_dir", {"path": "."}), when=answers(words))
+    try:
+        assert place.owner.post(PAGE, maxTokensPerDay=str(most)).status_code == 302
+        chat = place.owner.begin(words)
+        thread = place.owner.answer(chat)
+        assert "I look." in thread
+        assert 'data-reason="spent"' in thread
+        assert "What you wrote and what was answered so far are kept" in html.unescape(thread)
+        place.model.script("Here it is.", when=answers(words))
+        assert place.owner.post(PAGE, maxTokensPerDay="").status_code == 302
+        assert "Here it is." in place.owner.answer(chat)
+    finally:
+        place.owner.post(PAGE, maxTokensPerDay="")
