@@ -2,13 +2,16 @@
 model sees."""
 
 from jenny.agent.errors import ToolProblem
+from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
-from memory import archive, forgotten, provenance, recalling, remembering
+from jenny.workspace.reading import read_text
+from memory import archive, forgotten, provenance, recalling, remembering, skills
 from memory import recall as looking_up
 from memory.provenance.values import Anchor
 from memory.remembering import About
 
 _QUERY_CHARS = 500
+_SKILLS_NAMED = 50
 
 
 def remember(context: ToolContext, text: str) -> ToolOutcome:
@@ -71,6 +74,26 @@ def _about(anchor: Anchor) -> About | None:
     return About(found.conversation, (ids[0], ids[-1]) if ids else None)
 
 
+def read_skill(context: ToolContext, name: str) -> ToolOutcome:
+    """Read a skill that the list of skills names, whole.
+
+    name: the skill's name as the list has it
+    """
+    root = context.workspace.root
+    wanted = name.strip().removeprefix("skills/").removesuffix("/SKILL.md")
+    skill = next((row for row in skills.listing(root) if row.name == wanted), None)
+    if skill is None:
+        names = ", ".join(row.name for row in skills.listing(root)[:_SKILLS_NAMED])
+        message = f"There is no skill named {one_line(wanted, 80)!r}. There are: {names or 'none'}."
+        raise ToolProblem(message)
+    reading = read_text(root, skill.path) if not skill.ships else None
+    if reading is not None and reading.problem:
+        raise ToolProblem(reading.problem)
+    text = reading.text if reading is not None else skill.text
+    return ToolOutcome(ok=True, content=forgotten.without(root, text).text)
+
+
 MEMORY_TOOLS: dict[str, Tool] = {
-    tool.name: tool for tool in (Tool.of(recall), Tool.of(remember), Tool.of(forget))
+    tool.name: tool
+    for tool in (Tool.of(recall), Tool.of(remember), Tool.of(forget), Tool.of(read_skill))
 }

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 BLOCKS = (
     "identity",
     "title",
+    "project",
+    "project_agents",
     "agents",
     "soul",
     "user",
@@ -47,15 +49,21 @@ FILE_TOOLS = (
 )
 
 
+# What only runs in a project have.
+_OF_PROJECTS = frozenset({"project", "project_agents"})
+_EVERYWHERE = frozenset(BLOCKS) - _OF_PROJECTS - {"title"}
+
+
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """One kind of run. *feeds_history*: whether what is said in it may reach the memory; *actor*:
-    as whom its tools write."""
+    """One kind of run. *feeds_history*: whether what is said in it may reach the memory;
+    *rests*: whether it is summarised for having been idle; *actor*: as whom its tools write."""
 
     name: str
     blocks: frozenset[str] = frozenset()
     tools: tuple[str, ...] = ()
     feeds_history: bool = False
+    rests: bool = False
     actor: str = "chat"
 
 
@@ -70,16 +78,27 @@ def _table(*kinds: RunKind) -> dict[str, RunKind]:
 RUN_KINDS = _table(
     RunKind(
         "personal",
-        blocks=frozenset(BLOCKS) - {"title"},
+        blocks=_EVERYWHERE,
         tools=(*FILE_TOOLS, "recall", "remember", "forget", "python_exec"),
         feeds_history=True,
+        rests=True,
     ),
     # Leaves no memory, until it is kept; it reads as every chat does.
     RunKind(
         "temporary",
-        blocks=frozenset(BLOCKS) - {"title"},
+        blocks=_EVERYWHERE,
         tools=(*FILE_TOOLS, "recall", "python_exec"),
         actor="temporary",
+    ),
+    # A conversation inside one wiki: the memory goes in, and nothing comes out of the folder.
+    RunKind(
+        "project",
+        blocks=_OF_PROJECTS
+        | {"identity", "soul", "user", "rules", "memory", "always_skills", "skills"}
+        | {"pending", "stored", "tools"},
+        tools=(*FILE_TOOLS, "list_pages", "add_page", "note", "read_skill", "python_exec"),
+        rests=True,
+        actor="project",
     ),
     RunKind("title", blocks=frozenset({"title"})),
     RunKind(

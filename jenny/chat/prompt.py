@@ -24,6 +24,8 @@ from memory import context, skills
 from memory.archive import prompt as archive
 from memory.history import prompt as history
 from wikis import listing
+from wikis.project import about
+from wikis.project.about import Project
 
 _PROMPTS = Path(__file__).with_name("prompts")
 _NEEDS = re.compile(r"^<!-- needs: ([a-z_ ]+) -->\n+", re.MULTILINE)
@@ -42,6 +44,17 @@ class _Request:
     tool_names: tuple[str, ...]
     schemas: Sequence[Mapping[str, Any]]
     stored: tuple[str, ...] = ()
+    name: str = ""
+
+    @cached_property
+    def project(self) -> Project | None:
+        """The project that it takes place in."""
+        return about.project(self.root, self.name) if self.name else None
+
+    @property
+    def knows_memory(self) -> bool:
+        """Whether MEMORY.md and what waits for Dream go in."""
+        return self.project is None or self.project.knows_memory
 
     @cached_property
     def skills(self) -> tuple[Block, Block]:
@@ -57,14 +70,19 @@ def build(
     tool_names: Sequence[str],
     schemas: Sequence[Mapping[str, Any]],
     stored: Sequence[str] = (),
+    project: str = "",
 ) -> SystemPrompt:
-    """The system prompt of one run. *stored* are the summaries of the conversation's beginning.
+    """The system prompt of one run. *stored* are the summaries of the conversation's beginning,
+    *project* the wiki that it takes place in.
 
     *kind* is a row of ``RUN_KINDS``, *root* the workspace's folder; the tools are those that the
     run really has. What the person should know of the files is in ``.problems``.
+
+    Raises:
+        WikiMissing: there is no such project.
     """
     row = RUN_KINDS[kind]
-    request = _Request(root, row, tuple(tool_names), schemas, tuple(stored))
+    request = _Request(root, row, tuple(tool_names), schemas, tuple(stored), project)
     blocks = (_MAKERS[name](request) for name in BLOCKS if name in row.blocks)
     return assemble((block for block in blocks if block), breakpoints=[_BREAKPOINT])
 
@@ -221,16 +239,24 @@ _MONTHS = (
 _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "identity": _identity,
     "title": _title,
+    "project": lambda request: (
+        about.block(request.root, request.project) if request.project else None
+    ),
+    "project_agents": lambda request: (
+        about.instructions(request.project) if request.project else None
+    ),
     "agents": lambda request: context.block("agents", request.root),
     "soul": lambda request: context.block("soul", request.root),
     "user": lambda request: context.block("user", request.root),
     "rules": _rules,
-    "memory": lambda request: context.block("memory", request.root),
+    "memory": lambda request: (
+        context.block("memory", request.root) if request.knows_memory else None
+    ),
     "wikis": lambda request: listing.block(request.root),
     "archive": lambda request: archive.block(request.root),
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
-    "pending": lambda request: history.block(request.root),
+    "pending": lambda request: history.block(request.root) if request.knows_memory else None,
     "stored": lambda request: stored_summaries.block(request.stored),
     "tools": _tools,
 }

@@ -12,6 +12,9 @@ from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from memory import skills
 from memory.tools import MEMORY_TOOLS
+from wikis import pages
+from wikis.project import about
+from wikis.project.tools import PROJECT_TOOLS
 
 # The one table of tools: what a name in a run kind's row stands for.
 TOOLS: dict[str, Tool] = {
@@ -19,6 +22,7 @@ TOOLS: dict[str, Tool] = {
     **SEARCH_TOOLS,
     APPLY_PATCH.name: APPLY_PATCH,
     **MEMORY_TOOLS,
+    **PROJECT_TOOLS,
     sandbox.PYTHON_EXEC.name: sandbox.PYTHON_EXEC,
 }
 
@@ -36,24 +40,28 @@ def toolbox_for(
     watch: Stop | None = None,
     account: int | None = None,
     zone: str = "",
+    project: str = "",
 ) -> Toolbox:
     """The tools of one run in the workspace at *root*; what this machine cannot give is left out.
 
     *run* names it for the log of writes, such as ``turn:12``; *zone* is the person's (an IANA
-    name), unless the workspace has its own.
+    name), unless the workspace has its own. Those of a *project* see its folder and nothing else.
 
     Raises:
         WorkspaceError: the workspace cannot be opened.
     """
     settings = config.load(root)
-    workspace = open_workspace(root, Actor(RUN_KINDS[kind].actor, account=account, run=run))
+    if project:
+        pages.open_wiki(root, project)
+    actor = Actor(RUN_KINDS[kind].actor, account=account, run=run)
+    workspace = open_workspace(root, actor, within=about.folder_of(project) if project else "")
     wanted = settings.get("agents.defaults.timezone") or zone
     context = ToolContext(
         workspace,
         watch=watch,
         max_result_chars=settings.get("agents.defaults.maxToolResultChars"),
         zone=str(zone_of(wanted)),
-        shipped=skills.shipped_files(),
+        shipped={} if project else skills.shipped_files(),
     )
     names = RUN_KINDS[kind].tools
     if sandbox.PYTHON_EXEC.name in names and sandbox.unavailable():

@@ -37,29 +37,35 @@ ANY: Final = _Any()
 """For ``expect``: whatever is there may be replaced."""
 
 
-def open_workspace(root: Path, actor: Actor) -> "Workspace":
+def open_workspace(root: Path, actor: Actor, *, within: str = "") -> "Workspace":
     """The workspace at *root*, opened for *actor*; an act cut short by a crash is settled first.
+
+    *within*: the one folder of it (a path from the workspace) that the actor may read and write.
 
     Raises:
         FileMissing: there is no such folder.
     """
     real = paths.real_root(root)
     acts.settle_if_free(real)
-    return Workspace(real, actor, alias=root.absolute())
+    return Workspace(real, actor, alias=root.absolute(), within=within)
 
 
 class Workspace:
     """A workspace's folder, as one actor sees it. Made by ``open_workspace``."""
 
-    def __init__(self, root: Path, actor: Actor, *, alias: Path | None = None) -> None:
-        """*root* is the real folder, *alias* the name it was opened by."""
+    def __init__(
+        self, root: Path, actor: Actor, *, alias: Path | None = None, within: str = ""
+    ) -> None:
+        """*root* is the real folder, *alias* the name it was opened by. Of one that was opened
+        *within* a folder, paths may also be written from that folder."""
         self.root = root
         self.actor = actor
+        self.within = within
         self._alias = alias
 
     def as_actor(self, actor: Actor) -> "Workspace":
         """The same workspace, as another actor sees it."""
-        return Workspace(self.root, actor, alias=self._alias)
+        return Workspace(self.root, actor, alias=self._alias, within=self.within)
 
     def resolve(self, path: str, *, must_exist: bool = False, writing: bool = False) -> Path:
         """The real, absolute path of *path*, which lies in the workspace.
@@ -199,7 +205,9 @@ class Workspace:
 
     def _locate(self, path: str) -> Place:
         """The path behind the gate."""
-        return paths.locate(self.root, path, alias=self._alias)
+        if not self.within:
+            return paths.locate(self.root, path, alias=self._alias)
+        return paths.locate_within(self.root, self.within, path, alias=self._alias)
 
     def _writable(self, path: str, new: bytes | None) -> Place:
         """The path behind the gate, for writing."""

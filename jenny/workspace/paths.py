@@ -86,6 +86,24 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
     return Place(root, tuple(done), _look(root.joinpath(*done), path))
 
 
+def locate_within(root: Path, within: str, path: str, *, alias: Path | None = None) -> Place:
+    """As ``locate``, for who may go no further than the folder *within*, links resolved. *path*
+    is written from the workspace's folder or from that one.
+
+    Raises:
+        PathRefused: as ``locate``, or it leads out of the folder.
+    """
+    base = locate(root, within)
+    is_named = any(f"{path}/".startswith(f"{one}/") for one in (within, base.relative))
+    if not is_named and not path.startswith("/"):
+        path = within if path in ("", ".") else f"{within}/{path}"
+    place = locate(root, path, alias=alias)
+    if place.parts[: len(base.parts)] != base.parts:
+        why = f"lies outside {names.shown(within)}, and nothing else can be reached here"
+        raise PathRefused(_refusal(path, why))
+    return place
+
+
 def check_writable(place: Place) -> None:
     """Refuse to write where no file may be written.
 

@@ -30,10 +30,13 @@ class Conversation(Consolidating):
 
         PERSONAL = "personal"
         TEMPORARY = "temporary"
+        PROJECT = "project"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.PERSONAL)
+    # The wiki that a project's conversation belongs to: the name of its folder.
+    project = models.CharField(max_length=255, blank=True)
     title = models.CharField(max_length=120, blank=True)
     titled_by_hand = models.BooleanField(default=False)
     preset = models.CharField(max_length=64, blank=True)
@@ -65,6 +68,11 @@ class Conversation(Consolidating):
     def feeds_history(self) -> bool:
         """Whether what is said in it reaches the memory."""
         return RUN_KINDS[self.kind].feeds_history
+
+    @property
+    def may_rest(self) -> bool:
+        """Whether it is summarised for being idle."""
+        return RUN_KINDS[self.kind].rests
 
     def next_event_number(self, count: int = 1) -> int:
         """Take the conversation's next event number, or the last one of the next *count*; call

@@ -43,14 +43,14 @@ class Consolidating(models.Model):
         abstract = True
 
     @property
-    def feeds_history(self) -> bool:
+    def may_rest(self) -> bool:
         """Whether it is ever summarised for being idle."""
         raise NotImplementedError
 
     def rests(self, root: Path) -> None:
         """Inside the transaction that ended a turn: the time of idleness begins. *root* is the
         workspace's folder, whose settings say how long it is."""
-        if self.feeds_history and (minutes := idle_minutes(root)):
+        if self.may_rest and (minutes := idle_minutes(root)):
             self._row().update(consolidate_after=Now() + timedelta(minutes=minutes))
 
     def claim(self, holder: str) -> bool:

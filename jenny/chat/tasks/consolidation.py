@@ -165,7 +165,7 @@ def rows_of(chat: Conversation, first: int) -> QuerySet[Message]:
 
 
 def _idle(chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
-    return slices.whole(rows, at) if chat.feeds_history and _is_idle(chat) else None
+    return slices.whole(rows, at) if chat.may_rest and _is_idle(chat) else None
 
 
 def _is_idle(chat: Conversation) -> bool:
@@ -206,7 +206,7 @@ def _note_rest(chat: Conversation, trigger: Trigger) -> None:
     """Nothing waits any more; or, when it was not idle for long enough, it is looked at later."""
     rows = Conversation.objects.filter(pk=chat.pk)
     minutes = idle_minutes(chat.workspace.root)
-    if trigger == "asked" or not minutes or not chat.feeds_history or _is_idle(chat):
+    if trigger == "asked" or not minutes or not chat.may_rest or _is_idle(chat):
         rows.update(consolidate_after=None)
     else:
         rows.update(consolidate_after=chat.active_at + timedelta(minutes=minutes))

@@ -50,9 +50,7 @@ def tell(asker: str, sentence: str) -> None:
 
 def announce(workspace: str, key: str, sentence: str) -> None:
     """Say what a person should know in the conversation that they were in last."""
-    rows = Conversation.objects.filter(workspace=UUID(workspace)).exclude(
-        kind=Conversation.Kind.TEMPORARY
-    )
+    rows = Conversation.objects.filter(workspace=UUID(workspace), kind=Conversation.Kind.PERSONAL)
     newest = rows.select_related("workspace").order_by("-active_at").first()
     if newest is not None:
         _say(newest, sentence, key)

@@ -23,6 +23,7 @@ def prompt_of(
         tool_names=tool_names,
         schemas=schemas,
         stored=stored_of(chat),
+        project=chat.project,
     )
 
 

@@ -7,6 +7,7 @@ comes in meanwhile lies behind the slice.
 
 import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from jenny.accounts.access import model_for
 from jenny.agent.errors import AgentError, CallsPaused, Cancelled
@@ -23,11 +24,16 @@ from jenny.chat.tasks.pointers import move, session_of
 from jenny.chat.tasks.restated import hear_entries
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.locks import TIMEOUT_SECONDS
 from jenny.workspace.redact import redact
 from memory.history import consolidator, log, recorded, removal
 from memory.history.consolidator import LIMITS, Consolidated, Reply
 from memory.history.transcript import Spoken
+from wikis import pages
+from wikis.errors import WikiMissing
+from wikis.project import about
+from wikis.project import log as project_log
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +63,8 @@ def carry_out(
     if said:
         if chat.feeds_history:
             kept = _into_history(part)
+        elif chat.project:
+            kept = _into_log(part)
         elif not piece.is_past:
             kept = _for_itself(part)
         kept = replace(kept, count=len(said), secrets=left_out(said) if kept.is_something else ())
@@ -117,6 +125,23 @@ def _for_itself(part: _Part) -> Kept:
     return Kept(text=redact("\n".join(texts)).text, summaries=len(texts) - raw, raw=raw)
 
 
+def _into_log(part: _Part) -> Kept:
+    """Add it to the log of the project that the conversation takes place in; nothing of it
+    reaches the history. When this returns, it is on disk."""
+    chat, root = part.chat, part.chat.workspace.root
+    kept = _for_itself(part)
+    mark = f"conversation {chat.pk}, messages {part.piece.rows[0].pk} to {part.piece.through}"
+    zone = zone_of(log.zone_of(root, chat.workspace.owner.time_zone))
+    try:
+        pages.open_wiki(root, chat.project)
+    except WikiMissing:
+        return kept  # its folder is gone; the conversation goes on for itself
+    actor = Actor("project", account=chat.workspace.owner_id, run=f"conversation:{chat.pk}")
+    workspace = open_workspace(root, actor, within=about.folder_of(chat.project))
+    project_log.add(workspace, kept.text.splitlines(), datetime.now(zone), mark=mark)
+    return kept
+
+
 def _made(part: _Part) -> Consolidated:
     """The entries, before anybody has them."""
     chat, root = part.chat, part.chat.workspace.root
@@ -128,7 +153,8 @@ def _made(part: _Part) -> Consolidated:
         part.said,
         _ask(part.claim, chat),
         conversation=str(chat.pk),
-        recorded=recorded.block(root),
+        # Nothing but the project's own words may reach its folder.
+        recorded="" if chat.project else recorded.block(root),
         zone=zone,
         chunk_chars=max(_LEAST_CHARS, min(consolidator.CHUNK_CHARS, window * _CHARS_A_TOKEN)),
     )

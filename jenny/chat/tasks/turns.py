@@ -123,6 +123,7 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
             watch=watch,
             account=row.owner_id,
             zone=row.owner.time_zone,
+            project=conversation.project,
         )
     except (WorkspaceError, AgentError) as error:
         recorder.took(_take(turn, 0, zone))

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
@@ -22,6 +22,9 @@ from jenny.chat.stream import Position
 from jenny.chat.toolset import tools_of
 from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
+from jenny.workspace.errors import WorkspaceError
+from wikis import pages as wikis
+from wikis.errors import WikiError
 
 # Messages of one window; older ones come on scroll.
 WINDOW = 60
@@ -32,7 +35,13 @@ LISTED = 200
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
     """The page of a conversation that does not exist yet."""
-    return show(request, accounts.workspace(request), None)
+    workspace = accounts.workspace(request)
+    if name := request.GET.get("project", ""):
+        try:
+            wikis.open_wiki(workspace.root, name)
+        except WorkspaceError as error:
+            raise Http404(error.sentence) from error
+    return show(request, workspace, None)
 
 
 @require_safe
@@ -123,25 +132,32 @@ def groups_of(account: Account, workspace: Workspace) -> list[tuple[str, list[Co
         .order_by("-active_at")[:LISTED]
     )
     apart = [row for row in listed if row.kind == Conversation.Kind.TEMPORARY]
-    rest = (row for row in listed if row.kind != Conversation.Kind.TEMPORARY)
+    projects: dict[str, list[Conversation]] = {}
+    for row in listed:
+        if row.kind == Conversation.Kind.PROJECT:
+            projects.setdefault(row.project, []).append(row)
+    by_name = [(f"Project {name}", rows) for name, rows in sorted(projects.items())]
+    rest = (row for row in listed if row.kind == Conversation.Kind.PERSONAL)
     days = threads.by_day(rest, lambda row: row.active_at, now)
-    return [("Temporary", apart), *days] if apart else days
+    return [*([("Temporary", apart)] if apart else []), *by_name, *days]
 
 
 def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None) -> dict[str, Any]:
     """What stands around the thread."""
     account = accounts.account(request)
     config = workspace_config.load(workspace.root)
+    project = _project_of(request, chat)
     return {
         "conversation": chat,
         "temporary": _is_temporary(request, chat),
+        "project": project,
         "groups": groups_of(account, workspace),
         "commands": commands.COMMANDS,
         "presets": presets_of(workspace, chat),
         "draft": _draft(request, account, chat),
         "meter": meter_of(chat, config) if chat else None,
         "zone": account.time_zone,
-        "prompt_notices": _prompt_notices(workspace, config),
+        "prompt_notices": _prompt_notices(workspace, config, project),
     }
 
 
@@ -152,13 +168,26 @@ def _is_temporary(request: HttpRequest, chat: Conversation | None) -> bool:
     return chat.kind == Conversation.Kind.TEMPORARY
 
 
-def _prompt_notices(workspace: Workspace, config: workspace_config.Config) -> list[str]:
+def _project_of(request: HttpRequest, chat: Conversation | None) -> str:
+    """The project that the chat takes place in, or the new one would; empty: in none."""
+    if chat is None:
+        return request.GET.get("project", "") or request.POST.get("project", "")
+    return chat.project
+
+
+def _prompt_notices(
+    workspace: Workspace, config: workspace_config.Config, project: str
+) -> list[str]:
     """What the person should know of the files that go out with every message: those that
     cannot be read, and those so large that a conversation has no room beside them."""
-    tools = tools_of("personal")
+    kind = "project" if project else "personal"
+    tools = tools_of(kind)
     schemas = [tool.schema for tool in tools]
     names = [tool.name for tool in tools]
-    prompt = build("personal", workspace.root, tool_names=names, schemas=schemas)
+    try:
+        prompt = build(kind, workspace.root, tool_names=names, schemas=schemas, project=project)
+    except WikiError as error:
+        return [f"{error.sentence} What was said here can be read; nothing can be answered."]
     room = meter(
         0,
         window=config.get("agents.defaults.contextWindowTokens"),

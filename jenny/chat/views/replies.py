@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import tzinfo
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import Sum
@@ -18,6 +19,9 @@ from jenny.workspace import config as workspace_config
 from jenny.workspace.files import Actor
 from memory import skills, versions
 from memory.dream import guide
+from memory.recalling import literal
+from wikis import listing, names
+from wikis.listing import NO_SCOPE
 
 # /history: how many messages by default and at most, and characters of each.
 SHOWN, MOST_SHOWN, EXCERPT = 10, 50, 200
@@ -166,6 +170,36 @@ def _plain(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!" else char for char in text)
 
 
+def _project(chat: Conversation, argument: str) -> str:
+    wikis = listing.listing(chat.workspace.root)
+    if not wikis:
+        return "There is no project yet. [Make one](/settings/projects/), and talk in it."
+    if not argument:
+        rows = [
+            f"- [{literal(row.name)}]({_in_project(row.name)}): {literal(row.scope or NO_SCOPE)}"
+            f"{' **(here)**' if row.name == chat.project else ''}"
+            for row in wikis
+        ]
+        return "\n".join([*rows, "", "Each opens a new conversation inside that project."])
+    twin = names.clash(argument, [row.name for row in wikis])
+    if not twin:
+        return (
+            f"There is no project {literal(argument[:80])}. `/project` lists them; a new one is "
+            "made in [Settings → Projects](/settings/projects/)."
+        )
+    newest = Conversation.objects.filter(workspace=chat.workspace, project=twin)
+    found = newest.exclude(pk=chat.pk).order_by("-active_at").first()
+    rows = [f"[Begin a conversation in {literal(twin)}]({_in_project(twin)})."]
+    if found is not None:
+        url = reverse("chat:conversation", args=[found.pk])
+        rows.append(f"The last one there: [{literal(str(found))}]({url}).")
+    return " ".join(rows)
+
+
+def _in_project(name: str) -> str:
+    return f"{reverse('chat:start')}?{urlencode({'project': name})}"
+
+
 _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/help": _help,
     "/stop": _stop,
@@ -180,4 +214,5 @@ _REPLIES: dict[str, Callable[[Conversation, str], str]] = {
     "/dream-restore": _dream_restore,
     "/dream-prompt": _dream_prompt,
     "/skill": _skill,
+    "/project": _project,
 }

@@ -24,6 +24,8 @@ from jenny.chat.views import pages
 from jenny.chat.views.models_menu import chosen_preset
 from jenny.chat.views.replies import reply_to
 from jenny.workspace import config as workspace_config
+from jenny.workspace.errors import WorkspaceError
+from wikis import pages as pages_of_wikis
 
 _FIRST = UUID("5b6f0f6e-2d5c-4a39-9d6e-0a3f5f1f7c11")
 # Characters of a draft that are kept on the server; the browser keeps it whole.
@@ -38,13 +40,20 @@ def begin(request: HttpRequest) -> HttpResponse:
         text = accept.check_text(request.POST.get("text", ""))
     except accept.Refused as refused:
         return _refused(request, workspace, None, str(refused))
+    project = request.POST.get("project", "")
+    try:
+        if project:
+            pages_of_wikis.open_wiki(workspace.root, project)
+    except WorkspaceError as error:
+        return _refused(request, workspace, None, f"{error.sentence} Nothing was sent.")
     key = request.POST.get("client_key", "")[:64].replace("\0", "")
     chat, _ = Conversation.objects.get_or_create(
         pk=_first_id(workspace, key),
         workspace=workspace,
         defaults={
             "preset": chosen_preset(workspace, request.POST.get("preset", "")),
-            "kind": _kind(request),
+            "kind": Conversation.Kind.PROJECT if project else _kind(request),
+            "project": project,
         },
     )
     _take_in(chat, text, key)
@@ -86,6 +95,8 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
     call = commands.parse(text)
     if call is None:
         accept.accept(chat, text, client_key)
+    elif refusal := commands.refusal(call.command, in_project=bool(chat.project)):
+        accept.accept_command(chat, call, refusal, client_key)
     elif call.command.name == "/new":
         accept.start_anew(chat, client_key)
         chat.refresh_from_db(fields=["context_from", "tokens_gone"])

@@ -18,6 +18,8 @@ from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import interrupt
 from jenny.chat.tasks.turns import execute
 from jenny.chat.views.replies import reply_to
+from jenny.workspace.errors import WorkspaceError
+from wikis.pages import open_wiki
 
 # How often the row of a turn that another process runs is looked at.
 LOOK_SECONDS = 0.1
@@ -28,8 +30,8 @@ class Command(AnsweringCommand):
 
     help = (
         "Send TEXT to a conversation and print the reply; the turn runs in this process, "
-        "whether the app runs or not. Without --new, --temporary or --conversation it goes on in "
-        "the newest conversation that is not temporary. A slash command works as in the chat."
+        "whether the app runs or not. Without an option it goes on in the newest conversation that "
+        "is neither temporary nor in a project. A slash command works as in the chat."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -40,6 +42,7 @@ class Command(AnsweringCommand):
         where = parser.add_mutually_exclusive_group()
         where.add_argument("--conversation", default="", help="the conversation's id")
         where.add_argument("--new", action="store_true", help="begin a new conversation")
+        where.add_argument("--project", default="", help="go on in this project, or begin there")
         where.add_argument(
             "--temporary", action="store_true", help="begin a chat that leaves no memory"
         )
@@ -97,14 +100,25 @@ def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation
         except (Conversation.DoesNotExist, ValidationError) as error:
             message = f"There is no conversation {options['conversation']!r} in this workspace."
             raise CommandError(message) from error
+    if options["project"]:
+        try:
+            open_wiki(workspace.root, options["project"])
+        except WorkspaceError as error:
+            raise CommandError(error.sentence) from error
+        own = rows.filter(kind=Conversation.Kind.PROJECT, project=options["project"])
+        return own.order_by("-active_at").first() or Conversation.objects.create(
+            workspace=workspace, kind=Conversation.Kind.PROJECT, project=options["project"]
+        )
     if options["temporary"]:
         return Conversation.objects.create(workspace=workspace, kind=Conversation.Kind.TEMPORARY)
-    rows = rows.exclude(kind=Conversation.Kind.TEMPORARY)
+    rows = rows.filter(kind=Conversation.Kind.PERSONAL)
     newest = None if options["new"] else rows.order_by("-active_at").first()
     return newest or Conversation.objects.create(workspace=workspace)
 
 
 def _commanded(chat: Conversation, call: commands.Call) -> str:
+    if refusal := commands.refusal(call.command, in_project=bool(chat.project)):
+        return accept.accept_command(chat, call, refusal).text
     if call.command.name == "/new":
         return accept.start_anew(chat).text
     if call.command.name == "/dream":

@@ -1,0 +1,253 @@
+"""Conversations inside a project: what goes in, and that nothing comes out of its folder."""
+
+import json
+import re
+
+from memory.history import log
+from memory.history.entries import NewEntry
+from tests.model_server import Call
+from tests.support.chat import asked
+from tests.support.client import text_of
+from tests.support.place import FACT, FULL, answers, sums
+from tests.support.waiting import wait_until
+
+# What stands where; each word is in one place of the workspace alone.
+SOUL, USER, MEMORY = "Soulmark speaks slowly.", "Usermark likes plums.", "Memorymark is on."
+PENDING, OTHER, GUIDE = "Pendingmark was said.", "Othermark grows.", "Guidemark rules here."
+OWN, PAGE, RAW = "Ownmark is how we work.", "Pagemark has six legs.", "Rawmark was clipped."
+
+
+def project(place, name: str, header: str = "") -> str:
+    """A project beside another one, in a workspace in which everything says something."""
+    put = {
+        "SOUL.md": SOUL,
+        "USER.md": USER,
+        "AGENTS.md": GUIDE,
+        "memory/MEMORY.md": MEMORY,
+        f"wikis/{name}/AGENTS.md": f"---\nsummary: All about {name}\n{header}---\n\n{OWN}\n",
+        f"wikis/{name}/SOUL.md": "Falsesoul.",
+        f"wikis/{name}/USER.md": "Falseuser.",
+        f"wikis/{name}/memory/MEMORY.md": "Falsememory.",
+        f"wikis/{name}/wiki/index.md": f"# {name}\n\n{PAGE}\n",
+        f"wikis/{name}/raw/clip.md": RAW,
+        "wikis/otherplace/AGENTS.md": f"---\nsummary: {OTHER}\n---\n",
+        "wikis/otherplace/wiki/index.md": OTHER,
+    }
+    for path, text in put.items():
+        file = place.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+    return name
+
+
+def begin(place, name: str, said: str) -> str:
+    """Begin a conversation in a project."""
+    answer = place.owner.post("/chat/send", text=said, project=name)
+    return str(answer.json()["conversation"])
+
+
+def history(place) -> bytes:
+    """All that the history holds."""
+    file = place.root / "memory/history.jsonl"
+    return file.read_bytes() if file.exists() else b""
+
+
+def test_what_is_read_in_and_what_is_not(place, words):
+    """The person and the memory are known; the rest of the workspace, the list of wikis and other
+    projects are not, whatever the tools are asked for."""
+    name = project(place, "bees")
+    log.append(place.root, [NewEntry(f"- [durable] {PENDING}", conversation="x")])
+    (place.root / f"wikis/{name}/wiki/way-out.md").symlink_to(place.root / "AGENTS.md")
+    reads = [
+        Call(tool, {"path": path})
+        for tool in ("read_file", "list_dir")
+        for path in (
+            *("AGENTS.md", "../../AGENTS.md", "/AGENTS.md", str(place.root / "AGENTS.md")),
+            *("wikis/otherplace/wiki/index.md", "../otherplace/wiki/index.md", "../..", ".."),
+            *("wikis/bees/../otherplace/wiki", "wiki/way-out.md", "memory/history.jsonl"),
+        )
+    ]
+    searches = [
+        Call("grep", {"pattern": "mark"}),
+        Call("grep", {"pattern": "mark", "path": "../.."}),
+        Call("find_files", {"pattern": "**/*"}),
+        Call("list_pages", {}),
+        Call("list_pages", {"folder": "../../otherplace/wiki"}),
+        Call("read_skill", {"name": "../../AGENTS.md"}),
+        Call("python_exec", {"code": "print(open('/AGENTS.md').read())"}),
+        Call("python_exec", {"code": "print(open('/wikis/otherplace/wiki/index.md').read())"}),
+    ]
+    place.model.script(*reads, *searches, when=answers(words))
+    place.model.script("Done.", when=answers(words))
+    chat = begin(place, name, words)
+    thread = text_of(place.owner.answer(chat))
+    requests = asked(place.model, words)
+    wire = b"\n".join(request.body for request in requests).decode()
+    system = json.dumps(requests[0].json["system"])
+    for mark in (SOUL, USER, MEMORY, PENDING, OWN, PAGE):
+        assert mark in system, mark
+    for mark in (OTHER, GUIDE, "## Wikis", "## Archive", "Falsesoul", "Falseuser", "Falsememory"):
+        assert mark not in wire.replace("OWN", ""), mark
+    assert "otherplace/AGENTS" not in wire
+    # Its own folder is all there for the tools.
+    assert "raw/clip.md" in thread
+    assert {tool["name"] for tool in requests[0].json["tools"]}.isdisjoint(
+        {"recall", "remember", "forget", "search_chats"}
+    )
+
+
+def test_a_project_may_leave_the_memory_out(place, words):
+    """``memory: profile`` in its header: who the person is, and nothing else of the memory."""
+    name = project(place, "quiet", "memory: profile\n")
+    log.append(place.root, [NewEntry(f"- [durable] {PENDING}", conversation="x")])
+    place.model.script("Yes.", when=answers(words))
+    place.owner.answer(begin(place, name, words))
+    system = json.dumps(asked(place.model, words)[0].json["system"])
+    assert SOUL in system
+    assert USER in system
+    assert MEMORY not in system
+    assert PENDING not in system
+
+
+def test_nothing_comes_out_of_its_folder(place, words):
+    """Writes elsewhere are refused; what is said is noted in its log, summarised into its log, and
+    the history has nothing of it, whatever ends the conversation."""
+    name = project(place, "garden")
+    before = {
+        path: path.read_bytes()
+        for path in place.root.rglob("*")
+        if path.is_file() and ".git" not in path.parts and f"wikis/{name}/" not in str(path)
+    }
+    writes = [
+        Call("write_file", {"path": path, "content": words})
+        for path in ("../../USER.md", "/USER.md", "../otherplace/wiki/new.md", str(place.root))
+    ]
+    calls = [
+        *writes,
+        Call("edit_file", {"path": "../../USER.md", "old_text": "plums", "new_text": words}),
+        Call("apply_patch", {"edits": [{"path": "../x.md", "new_text": words}]}),
+        Call("note", {"fact": f"The {words} were planted on 3 May 2026."}),
+        Call("add_page", {"title": "Pear trees", "text": f"They {words}", "folder": "concepts"}),
+        Call("remember", {"text": words}),
+    ]
+    place.model.script(*calls, when=answers(words + " turn 1"))
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 4, FULL, begin=lambda said: begin(place, name, said))
+    folder = place.root / "wikis" / name
+
+    def logged() -> str:
+        return "".join(file.read_text() for file in sorted((folder / "log").glob("*.md")))
+
+    text = wait_until(lambda: found if "keeps" in (found := logged()) else "", what="the summary")
+    assert re.search(rf"^- \d\d:\d\d — The {re.escape(words)} were planted on", text, re.MULTILINE)
+    assert re.search(rf"^- \d\d:\d\d — {re.escape(FACT.format(words)[12:])}$", text, re.MULTILINE)
+    assert (folder / "wiki/concepts/pear-trees.md").read_text() == f"# Pear trees\n\nThey {words}\n"
+    assert "[[concepts/pear-trees|Pear trees]]" in (folder / "wiki/index.md").read_text()
+    wait_until(lambda: not place.held(chat), what="the end of it")
+    place.model.script("And on.", when=answers("go on " + words))
+    place.owner.send(chat, "go on " + words)
+    place.owner.answer(chat)
+    system = json.dumps(asked(place.model, "go on " + words)[0].json["system"])
+    assert "# Earlier in this conversation" in system
+    summary = "\n".join(place.summaries(words)[0].body.decode() for _ in (1,))
+    assert MEMORY not in summary
+    assert "the project’s log has it" in text_of(place.owner.thread(chat))
+    place.owner.send(chat, "/new")
+    place.idle(chat)
+    place.stack.manage("consolidate", "--all")
+    assert place.entries(chat) == []
+    assert words.encode() not in history(place)
+    after = {path: path.read_bytes() for path in before if path.exists()}
+    changed = {path for path in before if before[path] != after.get(path)}
+    assert {path.name for path in changed} <= {"history.jsonl", ".cursor", "workspace.lock"}
+    assert not any(words.encode() in data for data in after.values())
+    assert words not in (place.root / "USER.md").read_text()
+
+
+def test_a_summary_is_logged_once(place, words):
+    """A worker that is killed between the log and its own row repeats nothing in the log."""
+    name = project(place, "once")
+    place.model.script(FACT.format(words), when=sums(words))
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 4, FULL, begin=lambda said: begin(place, name, said))
+    folder = place.root / "wikis" / name / "log"
+
+    def lines() -> list[str]:
+        return [line for file in folder.glob("*.md") for line in file.read_text().splitlines()]
+
+    wait_until(lambda: any("keeps" in line for line in lines()), what="the summary")
+    wait_until(lambda: not place.held(chat), what="the end of it")
+    before = lines()
+    summary = place.summaries(words)[-1]
+    # As if the row had not been written any more when the log was: the same part comes again.
+    place.change(chat, "summarised_through = 0, context_from = 0, tokens_gone = 0")
+    seen = len(place.summaries(words))
+    script = "from jenny.chat.tasks import consolidate; consolidate({!r}, 'pressure')"
+    place.stack.manage("shell", "-v0", "-c", script.format(chat))
+    wait_until(lambda: not place.held(chat), what="the end of it")
+    assert len(place.summaries(words)) > seen
+    assert summary.texts("user")[-1] == place.summaries(words)[-1].texts("user")[-1]
+    assert place.column(chat, "summarised_through") > 0
+    assert lines() == before
+
+
+def test_commands_of_the_memory_are_refused(place, words):
+    """They say that nothing in a project reaches the memory, and where they work."""
+    name = project(place, "refusals")
+    place.model.script("Yes.", when=answers(words))
+    chat = begin(place, name, words)
+    place.owner.answer(chat)
+    before = history(place)
+    for command in ("/dream", "/dream now", f"/remember {words}", f"/forget {words}", "/recall x"):
+        place.owner.send(chat, command)
+    thread = text_of(place.owner.thread(chat))
+    assert thread.count("nothing in a project reaches the memory") == 5
+    assert "Dreaming…" not in thread
+    assert history(place) == before
+    assert "Remember" not in place.owner.thread(chat)
+    answers_of = place.owner.post(f"/chat/{chat}/remember", message="1")
+    assert answers_of.status_code == 404 or b"project" in answers_of.content
+
+
+def test_projects_are_gone_to_and_listed_by_name(place, words):
+    """``/project`` lists them with their scopes and leads into one; the column beside the page has
+    their conversations under their names; ``say --project`` goes on there."""
+    name = project(place, "listed")
+    place.model.script("Hello.", when=answers(words))
+    told = json.loads(place.stack.manage("say", "--project", name, "--json", words))
+    plain = place.owner.begin("/project")
+    thread = place.owner.thread(plain)
+    assert "All about listed" in text_of(thread)
+    assert "/chat/?project=listed" in thread
+    place.owner.send(plain, "/project LISTED")
+    assert told["conversation"] in place.owner.thread(plain)
+    place.owner.send(plain, "/project nowhere")
+    assert "There is no project nowhere" in text_of(place.owner.thread(plain))
+    page = place.owner.page(told["conversation"])
+    listed = page.partition(f">Project {name}</h2>")[2].partition("</ul>")[0]
+    assert told["conversation"] in listed
+    assert "nothing said here reaches Jenny’s memory" in text_of(page)
+    new = place.owner.get(f"/chat/?project={name}").text
+    assert f'name="project" value="{name}"' in new
+    again = json.loads(place.stack.manage("say", "--project", name, "--json", "/status"))
+    assert again["conversation"] == told["conversation"]
+
+
+def test_a_project_that_is_gone_is_told_of(place, words):
+    """Its conversations can still be read; what is sent is kept, and the turn says why nothing
+    is answered. No new one begins where there is no folder."""
+    name = project(place, "leaving")
+    place.model.script("Here.", when=answers(words))
+    chat = begin(place, name, words)
+    place.owner.answer(chat)
+    (place.root / "wikis" / name).rename(place.root / "wikis" / "moved")
+    place.owner.send(chat, "still there?")
+    thread = text_of(place.owner.answer(chat))
+    assert "There is no wiki “leaving”" in thread
+    assert "still there?" in thread
+    assert "There is no wiki “leaving”" in text_of(place.owner.page(chat))
+    refused = place.owner.post("/chat/send", text="Hello", project="../leaving")
+    assert refused.status_code == 422
+    assert place.owner.get("/chat/?project=leaving").status_code == 404
+    for hostile in ("..", "../..", ".git", "a/b", "x" * 300, "no%00body"):
+        assert place.owner.get(f"/chat/?project={hostile}").status_code in (400, 404)

@@ -1,0 +1,127 @@
+"""The tools of a conversation inside a project, beside those for files. Docstrings and signatures
+are what the model sees. The workspace that they are given is opened within the project's folder."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from jenny.agent.errors import ToolProblem
+from jenny.agent.prompt import one_line
+from jenny.agent.tools import Tool, ToolContext, ToolOutcome
+from jenny.markdown import front_matter
+from jenny.workspace import names as file_names
+from wikis import pages
+from wikis.project import log
+
+_LISTED = 500
+_TITLE_CHARS = 120
+_INDEX = "# Index\n"
+
+
+def note(context: ToolContext, fact: str) -> ToolOutcome:
+    """Note a fact in the project's log, so that the next conversation in this project can know
+    it. For what was decided, found out or agreed; one fact a call. Pages are made of it later.
+
+    fact: one sentence that will be understood a year from now: names in full, dates absolute.
+    """
+    if not fact.strip():
+        message = "There is nothing to note: the fact is empty."
+        raise ToolProblem(message)
+    if len(fact) > log.LINE_CHARS:
+        message = (
+            f"The fact has {len(fact):,} characters; a line of the log has {log.LINE_CHARS:,} at "
+            "most. Nothing was noted. Note it in parts, or make a page of it with add_page."
+        )
+        raise ToolProblem(message)
+    path = log.add(context.workspace, [fact], _now(context))
+    return ToolOutcome(ok=True, content=f"Noted in {path}.", data={"path": path})
+
+
+def list_pages(context: ToolContext, folder: str = "") -> ToolOutcome:
+    """List the project's pages, each with its title.
+
+    folder: one below wiki/, such as concepts; nothing means all of them
+    """
+    workspace = context.workspace
+    top = f"{pages.PAGES}/{folder.strip('/')}".removesuffix("/")
+    if not workspace.exists(top):
+        what = f"folder {file_names.shown(folder)}" if folder else "page"
+        return ToolOutcome(ok=True, content=f"There is no {what} yet.")
+    rows: list[str] = []
+    more = 0
+    for entry in workspace.walk(top):
+        context.check()
+        if entry.kind != "file" or not pages.is_page(entry.path):
+            continue
+        if len(rows) >= _LISTED:
+            more += 1
+            continue
+        inside = entry.path.removeprefix(f"{workspace.within}/")
+        rows.append(f"- {file_names.shown(inside)}: {_title(context, entry.path, inside)}")
+    if more:
+        rows.append(f"{more:,} more; name a folder to see them.")
+    return ToolOutcome(ok=True, content="\n".join(rows) or "There is no page yet.")
+
+
+def add_page(context: ToolContext, title: str, text: str, folder: str = "") -> ToolOutcome:
+    """Make a new page of the project and link it from the index. One subject a page. To change a
+    page that is there, use edit_file.
+
+    title: what the page is about, in a few words; its file is named after it
+    text: the page in Markdown, below the title. Other pages are linked as [[their name]].
+    folder: where it goes below wiki/, such as concepts or entities; nothing means wiki/ itself
+    """
+    title = " ".join(title.split())
+    if not title or len(title) > _TITLE_CHARS:
+        message = f"A title has from 1 to {_TITLE_CHARS} characters. No page was made."
+        raise ToolProblem(message)
+    path = pages.new_path("/".join(part for part in (folder.strip("/"), _file_name(title)) if part))
+    workspace = context.workspace
+    index = pages.INDEX
+    old = workspace.read(index) if workspace.exists(index) else None
+    target = pages.without_ending(path).removeprefix(f"{pages.PAGES}/")
+    before = old.data.decode("utf-8", "replace") if old else _INDEX
+    line = f"- [[{target}|{title.replace('|', ' ').replace(']', ')')}]]"
+    linked = (
+        f"{before.rstrip()}\n\n{line}\n"
+        if not _ends_in_list(before)
+        else before.rstrip() + f"\n{line}\n"
+    )
+    body = text.strip()
+    page = body if body.startswith("# ") else f"# {title}\n\n{body}"
+    workspace.write_many(
+        {path: f"{page}\n".encode(), index: linked.encode()},
+        expect={path: None, index: old.version if old else None},
+    )
+    return ToolOutcome(
+        ok=True, content=f"Made {path}, and linked it in {index}.", data={"path": path}
+    )
+
+
+def _ends_in_list(text: str) -> bool:
+    lines = text.rstrip().splitlines()
+    return bool(lines) and lines[-1].lstrip().startswith(("- ", "* "))
+
+
+def _file_name(title: str) -> str:
+    """A file's name for a title: what no file can hold left out."""
+    kept = "".join(char if char.isalnum() or char in " -_." else " " for char in title)
+    return "-".join(kept.lower().split()).strip("-.") or "page"
+
+
+def _title(context: ToolContext, path: str, inside: str) -> str:
+    data = context.workspace.read(path, limit=pages.PAGE_BYTES).data[:20_000]
+    text, _ = pages.decoded(data, is_cut=True)
+    header = front_matter.read(text)
+    return one_line(pages.head(header).title or pages.title_of(inside, header.body), _TITLE_CHARS)
+
+
+def _now(context: ToolContext) -> datetime:
+    try:
+        return datetime.now(ZoneInfo(context.zone))
+    except (LookupError, ValueError, OSError):
+        return datetime.now(UTC)
+
+
+PROJECT_TOOLS: dict[str, Tool] = {
+    tool.name: tool for tool in (Tool.of(list_pages), Tool.of(add_page), Tool.of(note))
+}
