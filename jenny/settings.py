@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "jenny.accounts.middleware.FirstRunMiddleware",
     "jenny.accounts.middleware.LoginMiddleware",
+    "jenny.accounts.middleware.WorkspaceMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -75,7 +76,10 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "jenny.views.page_context",
             ],
-            "builtins": ["lucide.templatetags.lucide"],
+            "builtins": [
+                "lucide.templatetags.lucide",
+                "jenny.accounts.templatetags.own_forms",
+            ],
         },
     }
 ]

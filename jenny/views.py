@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jenny.accounts.access import current_workspace, model_is_demo
+from jenny.accounts.access import current_workspace, has_others, model_is_demo
 from jenny.accounts.management import notices
 from jenny.accounts.models import Account
 
@@ -34,6 +34,7 @@ def page_context(request: HttpRequest) -> dict[str, Any]:
         "version": settings.JENNY_VERSION,
         "account": account,
         "workspace": workspace,
+        "has_workspaces": workspace is not None and has_others(workspace),
         "demo": bool(account) and model_is_demo(request),
         "notices": notices.of(workspace) if workspace and workspace.folder_made_at else [],
     }

@@ -9,9 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from jenny.accounts import zones
-from jenny.accounts.forms import ModelForm
 from jenny.accounts.models import Account
-from jenny.workspace.config import PresetConfig
 
 
 class PasswordForm(forms.Form):
@@ -59,35 +57,6 @@ class TimeZoneForm(forms.Form):
         choices=lambda: [(name, name.replace("_", " ")) for name in sorted(zones.names())],
         help_text="All dates and times are shown and told to the model in this zone.",
     )
-
-
-class PresetForm(ModelForm):
-    """A preset that exists: its model, address, key and longest reply."""
-
-    def __init__(self, *args: Any, row: PresetConfig, **kwargs: Any) -> None:
-        """*row*: the preset as it is on disk."""
-        super().__init__(*args, **kwargs)
-        self.initial = {"model": row.model, "baseUrl": row.base_url, "maxTokens": row.max_tokens}
-        self.fields["baseUrl"].help_text = "Empty: the environment's address, or Anthropic's."
-        self.fields[
-            "apiKey"
-        ].help_text = (
-            "Empty: the stored key stays. A key is sent only to the address it was entered for."
-        )
-
-    @property
-    def wants_trial(self) -> bool:
-        """Only what decides whether it answers is worth a call: model, address and key."""
-        named = ("model", "baseUrl")
-        is_changed = any((self.initial[one] or "") != self.cleaned_data[one] for one in named)
-        return super().wants_trial and (is_changed or bool(self.cleaned_data["apiKey"]))
-
-    def clean(self) -> dict[str, Any]:
-        """An empty key field means the key of the try before, if there was one."""
-        data = super().clean() or {}
-        if "baseUrl" in data:
-            self.take_waiting(data)
-        return data
 
 
 class CapsForm(forms.Form):

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
+from django.utils import timezone
 
 from jenny.accounts.models import Workspace
 from jenny.workspace import trash
+from settings_ui.management import workspaces
 
 # A file that was arriving in pieces and has got none for so long will not be finished.
 UPLOAD_SECONDS = 24 * 3600
@@ -17,15 +19,17 @@ UPLOAD_SECONDS = 24 * 3600
 
 @shared_task(name="files.tidy")
 def tidy() -> None:
-    """Let go of what has been in the trash for long enough, and of uploads that broke off.
+    """Let go of what has been in the trash for long enough, of workspaces that were deleted long
+    ago, and of uploads that broke off.
 
     Safe to run at any time and twice at once: what is gone is gone.
     """
     now = int(time.time())
     stores = settings.JENNY_DATA.trash
-    known = {
-        str(key) for key in Workspace.objects.filter(deleted_at=None).values_list("pk", flat=True)
-    }
+    workspaces.purge(timezone.now())
+    # The trash of a deleted workspace stays as long as that can be brought back.
+    kept = Workspace.all_objects.exclude(deleted_at__isnull=False, folder_made_at=None)
+    known = {str(key) for key in kept.values_list("pk", flat=True)}
     for store in _folders(stores):
         if store.name in known:
             trash.purge(store, before=now - trash.KEPT_DAYS * 86_400)

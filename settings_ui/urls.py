@@ -3,22 +3,28 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, jobs, models, privacy, usage, values
+from settings_ui.views import account, jobs, privacy, usage, values, workspaces
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
+from settings_ui.views.models import page as models
+from settings_ui.views.models import preset as presets
 
 # /settings/
 urlpatterns = [
     path("settings/", RedirectView.as_view(pattern_name="settings_models"), name="settings"),
     path("settings/models/", models.page, name="settings_models"),
     path("settings/models/use", models.use, name="settings_models_use"),
+    path("settings/models/assign", models.assign, name="settings_models_assign"),
+    path("settings/models/look", models.look, name="settings_models_look"),
+    path("settings/models/add", models.add, name="settings_models_add"),
+    path("settings/models/preset/<str:name>/copy", presets.copy, name="settings_preset_copy"),
     path("settings/models/test", models.test, name="settings_models_test"),
-    path("settings/models/put-back", models.put_back, name="settings_models_put_back"),
+    path("settings/models/put-back", presets.put_back, name="settings_models_put_back"),
     path("settings/models/keys/<int:key_id>/remove", models.remove_key, name="settings_key_remove"),
-    path("settings/models/preset/<str:name>/", models.preset, name="settings_preset"),
+    path("settings/models/preset/<str:name>/", presets.preset, name="settings_preset"),
     path(
         "settings/models/preset/<str:name>/remove",
-        models.remove,
+        presets.remove,
         name="settings_preset_remove",
     ),
     path("settings/account/", account.page, name="settings_account"),
@@ -32,6 +38,27 @@ urlpatterns = [
     ),
     path("settings/memory/", values.memory, name="settings_memory"),
     path("settings/conversation/", values.conversation, name="settings_conversation"),
+    path("settings/workspaces/", workspaces.page, name="settings_workspaces"),
+    path(
+        "settings/workspaces/<uuid:workspace_id>/use",
+        workspaces.use,
+        name="settings_workspace_use",
+    ),
+    path(
+        "settings/workspaces/<uuid:workspace_id>/rename",
+        workspaces.rename,
+        name="settings_workspace_rename",
+    ),
+    path(
+        "settings/workspaces/<uuid:workspace_id>/delete",
+        workspaces.delete,
+        name="settings_workspace_delete",
+    ),
+    path(
+        "settings/workspaces/<uuid:workspace_id>/bring-back",
+        workspaces.bring_back,
+        name="settings_workspace_back",
+    ),
     path("settings/privacy/", privacy.page, name="settings_privacy"),
     path("settings/usage/", usage.page, name="settings_usage"),
     path("settings/system/", values.system, name="settings_system"),

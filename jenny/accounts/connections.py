@@ -1,5 +1,6 @@
 """Presets in ``config.json``: make, change, take away, choose. All through its one funnel."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,9 @@ from jenny.workspace import config
 from jenny.workspace.errors import ConfigRefused
 
 PRESETS = "modelPresets"
+_OVERRIDE = "modelOverride"
+# So that a number behind it leaves a name that may be typed after /model.
+_LONGEST_STEM = 36
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,7 @@ class Removed:
     name: str
     values: dict[str, Any]
     was_default: bool
+    was_dreams: bool = False
 
 
 def put(root: Path, name: str, values: Mapping[str, Any], *, use: bool) -> bool:
@@ -51,7 +56,7 @@ def choose(root: Path, name: str) -> bool:
 
 def remove(root: Path, name: str) -> Removed | None:
     """Take the preset *name* away; ``None`` when there is none. Where it was the default, the
-    default is again what the environment says."""
+    default is again what the environment says; where it was Dream's, Dream asks the default."""
     found: list[Removed] = []
 
     def mutate(data: dict[str, Any]) -> None:
@@ -62,7 +67,10 @@ def remove(root: Path, name: str) -> Removed | None:
         was_default = _defaults(data).get("model") == name
         if was_default:
             _set_default(data, "")
-        found.append(Removed(name, values, was_default))
+        was_dreams = _named(data, "dream", _OVERRIDE) == name
+        if was_dreams:
+            _dream(data).pop(_OVERRIDE)
+        found.append(Removed(name, values, was_default, was_dreams))
 
     config.change(root, mutate)
     return found[0] if found else None
@@ -80,13 +88,87 @@ def put_back(root: Path, removed: Removed) -> bool:
         presets[removed.name] = dict(removed.values)
         if removed.was_default:
             _set_default(data, removed.name)
+        if removed.was_dreams:
+            _dream(data)[_OVERRIDE] = removed.name
 
     config.change(root, mutate)
     return done[0]
 
 
+def rename(root: Path, name: str, new: str) -> bool:
+    """Call the preset *new*, in its place in the file, and wherever the settings name it.
+    ``False``: it is not there any more, or there is one called *new*.
+
+    :raises ConfigRefused: it may not be called that.
+    """
+    done: list[bool] = []
+
+    def mutate(data: dict[str, Any]) -> None:
+        presets = _section(data, PRESETS)
+        done[:] = [name in presets and new not in presets]
+        if not done[0]:
+            return
+        rows = [(new if key == name else key, values) for key, values in presets.items()]
+        presets.clear()
+        presets.update(rows)
+        if _named(data, "model") == name:
+            _set_default(data, new)
+        if _named(data, "dream", _OVERRIDE) == name:
+            _dream(data)[_OVERRIDE] = new
+
+    config.change(root, mutate)
+    return done[0]
+
+
+def copy(root: Path, name: str) -> str:
+    """Make another preset that is like *name*, under a name of its own, which is returned; empty
+    when there is none to copy."""
+    made: list[str] = []
+
+    def mutate(data: dict[str, Any]) -> None:
+        presets = _section(data, PRESETS)
+        made.clear()
+        if name not in presets:
+            return
+        stem = name[:_LONGEST_STEM]
+        new = next(
+            one for number in itertools.count(2) if (one := f"{stem}-{number}") not in presets
+        )
+        presets[new] = dict(presets[name])
+        made.append(new)
+
+    config.change(root, mutate)
+    return made[0] if made else ""
+
+
+def assign(root: Path, model: str, dreams: str) -> bool:
+    """Say which model answers (empty: what the environment says) and which one Dream asks (empty:
+    the same). Whether the file changed."""
+
+    def mutate(data: dict[str, Any]) -> None:
+        _set_default(data, model)
+        if dreams:
+            _dream(data)[_OVERRIDE] = dreams
+        elif _named(data, "dream", _OVERRIDE) is not None:
+            _dream(data).pop(_OVERRIDE)
+
+    return config.change(root, mutate)
+
+
+def _dream(data: dict[str, Any]) -> dict[str, Any]:
+    return _section(_defaults(data), "dream")
+
+
 def _defaults(data: dict[str, Any]) -> dict[str, Any]:
     return _section(_section(data, "agents"), "defaults")
+
+
+def _named(data: dict[str, Any], *keys: str) -> Any:
+    """What stands there below ``agents.defaults``; nothing is made by looking."""
+    found: Any = data
+    for key in ("agents", "defaults", *keys):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
@@ -104,5 +186,5 @@ def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
 def _set_default(data: dict[str, Any], name: str) -> None:
     if name:
         _defaults(data)["model"] = name
-    else:
+    elif _named(data, "model") is not None:
         _defaults(data).pop("model", None)

@@ -5,11 +5,13 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
+from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import access, zones
 from jenny.accounts.models import Account, LoginSession
@@ -100,3 +102,62 @@ def _is_listed(request: HttpRequest, user: Account) -> bool:
     if request.session.get("renewed") != today:
         request.session["renewed"] = today
     return True
+
+
+class WorkspaceMiddleware:
+    """A form is done to the workspace that its page was made in, or not at all.
+
+    Somebody may have switched in another tab since. What names its own object (a conversation),
+    and what is about the account as a whole, is not held up.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        """Wrap the rest."""
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Only views are looked at."""
+        return self.get_response(request)
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponseBase],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> HttpResponse | None:
+        """Refuse what was meant for another workspace; what was typed is shown again."""
+        del view, args
+        if request.method != "POST" or "conversation_id" in kwargs:
+            return None
+        if request.path.startswith(_ACCOUNT_WIDE) or not request.user.is_authenticated:
+            return None
+        named = request.headers.get("X-Workspace") or request.POST.get("in_workspace", "")
+        current = access.current_workspace(request)
+        if not named or current is None or named == str(current.pk):
+            return None
+        return _meant_elsewhere(request, named, current.name)
+
+
+# What is about the account, whichever workspace it works in.
+_ACCOUNT_WIDE = ("/logout/", "/login/", "/settings/account/", "/settings/workspaces/")
+
+
+def _meant_elsewhere(request: HttpRequest, named: str, now_in: str) -> HttpResponse:
+    meant = access.own_workspace(request, named)
+    name = f"“{meant.name}”" if meant else "another workspace, which is not there any more"
+    sentence = f"Nothing was done: this page is of {name}, and you work in “{now_in}” now."
+    page = access.way_back(request)
+    if request.headers.get("HX-Request") == "true":
+        access.keep_text(request)
+        messages.error(request, sentence)
+        return HttpResponseClientRedirect(page)
+    if access.is_script(request):
+        return JsonResponse({"sentence": f"{sentence} Load the page again."}, status=409)
+    context = {
+        "sentence": sentence,
+        "meant": meant,
+        "text": request.POST.get("text", ""),
+        "page": page,
+    }
+    return render(request, "accounts/elsewhere.html", context, status=409)

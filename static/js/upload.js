@@ -38,7 +38,7 @@ async function post(body) {
   const answer = await fetch(address, {
     method: "POST",
     body,
-    headers: { Accept: "application/json", "X-CSRFToken": token() },
+    headers: { Accept: "application/json", "X-CSRFToken": token(), "X-Workspace": document.body.dataset.workspace ?? "" },
   });
   const data = await answer.json().catch(() => ({}));
   if (answer.status === 401 && data.login) {

@@ -48,7 +48,17 @@ def start(request: HttpRequest) -> HttpResponse:
 def conversation(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """A conversation with its newest messages, or those before ``?before=``."""
     chat = access.conversation(request, conversation_id)
+    current = accounts.workspace(request)
+    if chat.workspace_id != current.pk:
+        return _elsewhere(request, chat.workspace, current)
     return show(request, chat.workspace, chat)
+
+
+def _elsewhere(request: HttpRequest, meant: Workspace, current: Workspace) -> HttpResponse:
+    """Of two workspaces one is shown at a time: which one, is for the person to say."""
+    sentence = f"This conversation is in “{meant.name}”, and you work in “{current.name}” now."
+    context = {"sentence": sentence, "meant": meant, "page": request.path, "stay": "/chat/"}
+    return render(request, "accounts/elsewhere.html", context)
 
 
 def show(
