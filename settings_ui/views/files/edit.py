@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
 from jenny.markdown.render import render as render_markdown
-from jenny.workspace import content, names, paths
+from jenny.workspace import content, names, paths, texts
 from jenny.workspace.errors import (
     FileMissing,
     FileTooLarge,
@@ -22,7 +22,7 @@ from jenny.workspace.errors import (
 )
 from jenny.workspace.files import FileVersion
 from memory import files as memory_files
-from settings_ui.browsing import folders, kinds, texts
+from settings_ui.browsing import folders, kinds
 from settings_ui.views.files import frame, outcome, settings_file
 from settings_ui.views.files.frame import Desk, told
 

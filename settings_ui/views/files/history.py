@@ -4,12 +4,11 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from jenny.workspace import paths
+from jenny.workspace import paths, texts
 from jenny.workspace.versions import tracked
 from jenny.workspace.versions.history import History, open_history
 from jenny.workspace.versions.messages import Version
 from memory.versions import kind_label
-from settings_ui.browsing import texts
 from settings_ui.views.files import frame
 from settings_ui.views.files.frame import Desk, told
 
