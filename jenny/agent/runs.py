@@ -107,4 +107,11 @@ RUN_KINDS = _table(
         tools=("read_file", "edit_file", "apply_patch", "write_file", "move_entry", "finish"),
         actor="dream",
     ),
+    # Part of a run of Dream, without its batch: it sees no history.
+    RunKind(
+        "review",
+        blocks=frozenset(DREAM_BLOCKS),
+        tools=("read_file", "edit_file", "apply_patch", "write_file", "move_entry", "finish"),
+        actor="review",
+    ),
 )

@@ -20,6 +20,10 @@ INTERRUPTED = "dream: interrupted run"
 def see_to(ground: Ground, course: Course, cause: str) -> None:
     """What is done whatever happened; each step by itself."""
     done = ground.done
+    passed = done.review
+    if course == "nothing" and passed is not None and passed.counts and passed.is_fault:
+        # With nothing to read, the review's fault is the run's.
+        course, cause = "fault", passed.why
     try:
         with ground.guarded("version"):
             _commit(ground)
@@ -75,6 +79,10 @@ def _count(ground: Ground, course: Course, cause: str) -> None:
         is_empty = not any(row.ok for row in done.attempts)
     with ground.mine():
         before = counters.load(ground.root)
+        if done.review is not None and done.review.counts:
+            every = ground.job.config.get("agents.defaults.dream.reviewEveryRuns")
+            failed = done.review.status == "failed"
+            before = counters.reviewed(before, done.review.due, every, failed=failed)
         done.alarms = counters.reached(
             before,
             course,

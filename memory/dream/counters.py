@@ -39,6 +39,10 @@ class Counters:
     empty_runs: int = 0
 
 
+type Due = Literal["", "due", "forced"]
+"""Whether a review pass is due, and whether by its turn or because Dream is stuck."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """What a person is to be told of at once. *kind* is the counter's name."""
@@ -70,6 +74,27 @@ def store(root: Path, counters: Counters, actor: Actor) -> None:
     """
     data = json.dumps(asdict(counters)).encode() + b"\n"
     open_workspace(root, actor).write(PATH, data)
+
+
+def review_due(now: Counters, every: int) -> Due:
+    """Whether a review pass comes before the batch: when Dream is stuck for an even number of runs
+    at which none was forced yet; or when as many runs went by as the settings say. How full the
+    files are has no say."""
+    is_even = now.stuck_runs > 0 and now.stuck_runs % 2 == 0
+    if is_even and now.stuck_runs != now.forced_at_stuck:
+        return "forced"
+    return "due" if now.runs_since_review >= every else ""
+
+
+def reviewed(now: Counters, due: Due, every: int, *, failed: bool) -> Counters:
+    """The counts once a pass is over, before its run is counted. One that failed comes back in two
+    runs. It changes nothing about being stuck; one that was forced is noted, whichever way it went,
+    so that a count that stands still forces no second one."""
+    return replace(
+        now,
+        runs_since_review=max(every - 2, 0) if failed else 0,
+        forced_at_stuck=now.stuck_runs if due == "forced" else now.forced_at_stuck,
+    )
 
 
 def after(before: Counters, course: Course, *, is_empty: bool | None, gave_up: bool) -> Counters:

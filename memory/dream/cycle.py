@@ -10,14 +10,14 @@ import logging
 import time
 from dataclasses import replace
 
-from jenny.agent.errors import PAUSED, AgentError, Cancelled, CancelReason
+from jenny.agent.errors import WAITS, AgentError, Cancelled, CancelReason
 from jenny.agent.limits import Limits
 from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory import budgets
-from memory.dream import aftermath, limits, offering, prompt, strays, turn, verdict
+from memory.dream import aftermath, limits, offering, prompt, review, strays, turn, verdict
 from memory.dream.batch import Digest
 from memory.dream.counters import Course
 from memory.dream.digesting import Digester
@@ -84,11 +84,13 @@ class _Cycle(Ground):
         job.book.began(done.cursor_from, done.snapshot)
         self._begin()
         self.rest = strays.look(self.root)
-        # Measured only now: others may have written until their edits were put into a version.
+        review.look(self, self.snapshot_sentence)
+        # Measured only now: others may have written until their edits were put into a version, and
+        # the review has made room.
         near = tuple(row.file.path for row in budgets.gauge(self.root) if row.held_mark)
-        digester = Digester(self.root, job.model, job.watch)
+        digester = Digester(self.root, job.model, job.watch, job.book)
         # Nobody is asked to summarise anything once the day's tokens are used up, either.
-        is_spent = bool(limits.day_is_spent(job.config, job.used_today))
+        is_spent = bool(limits.day_is_spent(job.config, job.used_today + done.usage.total))
         digest: Digest = _as_it_is if is_spent else digester
         try:
             done.batch, cursor = offering.choose(self.root, job.book.lists(), digest)
@@ -135,9 +137,9 @@ class _Cycle(Ground):
             done.attempts = tuple(hand.attempts)
         done.said = said
         done.usage += said.usage
-        done.steps = said.steps
+        done.steps += said.steps
         done.notes += said.notes
-        if said.ending in ("lost", "shutdown", "stopped", "paused"):
+        if said.ending in ("lost", "shutdown", "stopped", *WAITS):
             raise Cancelled(_reason(said.ending))
         done.is_capped = bool(limits.capped(said.ending, Limits(max_run_tokens=0)))
         return replace(
@@ -158,7 +160,12 @@ class _Cycle(Ground):
 
     def _asked(self, hand: Hand) -> Said:
         job = self.job
-        bounds = limits.limits(job.config, used_today=job.used_today + self.done.usage.total)
+        bounds = limits.limits(
+            job.config,
+            used_today=job.used_today,
+            used=self.done.usage.total,
+            steps=self.done.steps,
+        )
         box = toolbox(hand, watch=job.watch, max_result_chars=bounds.max_result_chars)
         return turn.ask(
             provider=job.model(),
@@ -168,6 +175,7 @@ class _Cycle(Ground):
             reminder=Reminder(hand),
             watch=job.watch,
             limits=bounds,
+            spent=job.book.spent,
         )
 
     # --- From the outcome on ----------------------------------------------------------------
@@ -224,16 +232,16 @@ class _Cycle(Ground):
             self.done.is_capped = True
             self._failed(limits.capped("time", bounds))
             return
-        if reason == "paused":
+        if reason in WAITS:
             self.course = "paused"
-            self.done.decision = Decision(status="paused", why=PAUSED)
+            self.done.decision = Decision(status="paused", why=WAITS[reason])
             return
         self.course = "fault"
         why = "Jenny was shut down in the middle."
         self.done.decision = Decision(status="interrupted", why=why)
 
 
-_REASONS: dict[str, CancelReason] = {"lost": "lost", "paused": "paused"}
+_REASONS: dict[str, CancelReason] = {"lost": "lost", "paused": "paused", "spent": "spent"}
 
 
 def _as_it_is(entry: Entry) -> None:

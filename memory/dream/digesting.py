@@ -1,16 +1,19 @@
 """Raw entries are summarised when Dream reaches them: their facts stand in for them in the batch.
 
 A summariser that gives no answer is asked again, four times in all; then the entry is shown as it
-is. Of a long text that became several entries, the first one that a run asks about stands for all:
+is. What it gave is kept until Dream is done with the entry, so that nobody pays for it twice. Of a
+long text that became several entries, the first one that a run asks about stands for all:
 those before it may have been shown by an earlier run as they are. A provider that
 cannot be reached is no failure of the entry's: the run ends, and the entry waits. The history's
 file is not written to.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
@@ -28,16 +31,29 @@ NOTHING = "(nothing worth keeping was found in it)"
 _GOES_ON = "(the rest of the text of entry {}, with which its facts stand)"
 
 
+class Digests(Protocol):
+    """What is kept of it from run to run (``memory.dream.offering.Book``)."""
+
+    def digest(self, key: str) -> str | None:
+        """What was made of the text with this key; ``None``: nothing yet."""
+
+    def keep_digest(self, key: str, cursor: int, text: str) -> None:
+        """Keep it until Dream's place is past that entry."""
+
+    def spent(self, usage: Usage) -> None:
+        """Keep at once what a request used."""
+
+
 class Digester:
-    """Summarises raw entries for one run, and adds up what that used."""
+    """Summarises raw entries for one run, unless an earlier one has, and adds up what that used."""
 
     def __init__(
-        self, root: Path, provider: Callable[[], Provider], watch: Watch, recorded: str = ""
+        self, root: Path, provider: Callable[[], Provider], watch: Watch, book: Digests
     ) -> None:
         self._root = root
         self._provider = provider
         self._watch = watch
-        self._recorded = recorded
+        self._book = book
         self._done: dict[str, tuple[int, str | None]] = {}
         self.usage = Usage()
 
@@ -58,10 +74,24 @@ class Digester:
         return facts if facts is None or entry.cursor == first else _GOES_ON.format(first)
 
     def _facts(self, entries: Sequence[Entry]) -> str | None:
+        if not entries:
+            return NOTHING  # all of it was forgotten
+        key = _key(entries)
+        kept = self._book.digest(key)
+        if kept is None:
+            kept = self._asked_for(entries)
+            if kept is None:
+                return None
+            self._book.keep_digest(key, entries[-1].cursor, kept)
+        # Something may have been forgotten since, which the text said in other words.
+        rows = without_forgotten(self._root, [replace(entries[0], content=kept)])
+        return rows[0].content if rows else NOTHING
+
+    def _asked_for(self, entries: Sequence[Entry]) -> str | None:
+        """What the summariser makes of it; ``None``: four times nothing."""
         found = digest.digest(
             entries,
             self._ask,
-            recorded=self._recorded,
             is_answer=lambda error: error.kind in OF_THE_REQUEST,
         )
         if isinstance(found, digest.Digested):
@@ -76,4 +106,11 @@ class Digester:
         quick = Provider(asked.endpoint, replace(asked.preset, thinking="off"))
         reply = consolidator.asking(quick, self._watch)(system, text)
         self.usage += reply.usage
+        self._book.spent(reply.usage)
         return reply
+
+
+def _key(entries: Sequence[Entry]) -> str:
+    """What a text is known by: another wording, or one part less, is another text."""
+    parts = "\0".join(f"{entry.cursor} {entry.timestamp} {entry.content}" for entry in entries)
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 _STEPS = {
     "snapshot": "There is no snapshot of the state before this run.",
     "decision": "That these entries came back was not noted.",
+    "review": "The review pass broke off.",
     "version": "No version was made.",
     "archive": "What went to the archive could not be looked up.",
     "rest": "Whether other files changed meanwhile could not be looked up.",

@@ -1,6 +1,6 @@
 """What a run of Dream is given, and what is known of it at its end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from jenny.workspace.config import Config
 from memory.approval.values import Shelf
 from memory.dream.counters import Alarm
 from memory.dream.offering import Book
+from memory.dream.reviewed import Reviewed
 from memory.dream.turn import Said
 from memory.dream.values import Attempt, Batch, Decision, Trigger
 
@@ -29,6 +30,7 @@ class Job:
     *run*: its name in the write log. *snapshot* takes one and says what came of it (id, sentence).
     *model* says which one is asked, or raises ``AgentError``. *used_today*: tokens of the
     workspace's runs of the day so far. *shelf*: where writes wait for a person's approval.
+    *rests_on*: the entries that lines rest on, by the lines' digests.
     """
 
     root: Path
@@ -42,6 +44,7 @@ class Job:
     used_today: int = 0
     zone: str = ""
     shelf: Shelf | None = None
+    rests_on: Callable[[Sequence[str]], tuple[int, ...]] = lambda _: ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +61,7 @@ class Done:
     archived: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     said: Said | None = None
+    review: Reviewed | None = None
     alarms: tuple[Alarm, ...] = ()
     standing: tuple[Alarm, ...] = ()
     usage: Usage = field(default_factory=Usage)

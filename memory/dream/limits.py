@@ -4,6 +4,8 @@ Without these a model that turns in circles could use up its owner's money, or h
 only run for ever.
 """
 
+from dataclasses import replace
+
 from jenny.agent.limits import Limits
 from jenny.workspace.config import Config
 
@@ -13,13 +15,29 @@ GRACE_SECONDS = 120.0
 WHERE = "Settings → Memory"
 
 
-def limits(config: Config, *, used_today: int, result_chars: int = 16_000) -> Limits:
-    """A run's limits. *used_today*: tokens that the day's runs of the workspace used so far."""
+def limits(
+    config: Config, *, used_today: int, used: int = 0, steps: int = 0, result_chars: int = 16_000
+) -> Limits:
+    """A run's limits. *used_today*: tokens that the day's runs of the workspace used before it;
+    *used* and *steps*: what itself has taken so far."""
     return Limits(
-        max_steps=config.get(f"{_DREAM}.maxStepsPerRun"),
-        max_run_tokens=_tokens(config, used_today),
+        max_steps=max(config.get(f"{_DREAM}.maxStepsPerRun") - steps, 1),
+        max_run_tokens=_tokens(config, used_today, used),
         seconds=float(config.get(f"{_DREAM}.maxSecondsPerRun")),
         max_result_chars=result_chars,
+    )
+
+
+def review(config: Config, *, used_today: int) -> Limits:
+    """A review pass's limits: at most half of what its run may take, so that the batch has its
+    share."""
+    whole = limits(config, used_today=used_today)
+    tokens = whole.max_run_tokens
+    return replace(
+        whole,
+        max_steps=max(whole.max_steps // 2, 1),
+        max_run_tokens=None if tokens is None else max(tokens // 2, 1),
+        seconds=whole.seconds / 2,
     )
 
 
@@ -55,9 +73,10 @@ def capped(ending: str, limits_: Limits) -> str:
     return ""
 
 
-def _tokens(config: Config, used_today: int) -> int | None:
-    """The run's own limit, or what is left of the day's; ``None``: none."""
+def _tokens(config: Config, used_today: int, used: int) -> int | None:
+    """What is left of the run's own limit, or of the day's; ``None``: there is none."""
     run: int = config.get(f"{_DREAM}.maxTokensPerRun")
     day: int = config.get(f"{_DREAM}.maxTokensPerDay")
-    bounds = [bound for bound in (run, day - used_today if day else 0) if bound > 0]
-    return min(bounds, default=None)
+    left = [run - used] if run else []
+    left += [day - used_today - used] if day else []
+    return max(min(left), 1) if left else None

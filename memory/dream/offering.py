@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from jenny.agent.tokens import Usage
 from memory import files, forgotten, known, skills
 from memory.dream import batch, verdict
 from memory.dream.batch import Digest, Offer
+from memory.dream.counters import Due
+from memory.dream.reviewed import Reviewed
 from memory.dream.values import Batch, Decision
 from memory.history import edited, lookup, reading
 
@@ -39,6 +42,21 @@ class Book(Protocol):
 
     def lists(self) -> Lists:
         """What earlier runs left."""
+
+    def reviewing(self, due: Due) -> None:
+        """Keep that a review pass has begun, so that whoever takes the run over counts it."""
+
+    def reviewed(self, found: Reviewed) -> None:
+        """Keep what became of it."""
+
+    def spent(self, usage: Usage) -> None:
+        """Keep at once what a request used, so that a run that is killed has used it."""
+
+    def digest(self, key: str) -> str | None:
+        """What a summariser made of the text with this key; ``None``: nothing yet."""
+
+    def keep_digest(self, key: str, cursor: int, text: str) -> None:
+        """Keep it until Dream's place is past that entry."""
 
     def settle(self, batch: Batch, decision: Decision) -> None:
         """Store what comes back, is offered again, or is given up; before Dream's place moves."""

@@ -1,4 +1,5 @@
-"""The prompt of a Dream run: rules that nobody can replace, the guide, the files once, the batch.
+"""The prompt of a Dream run: rules that nobody can replace, the guide, the files once, the batch;
+and that of its review pass, which has rules and a guide of its own, and no batch.
 
 The list of tools comes from the tools themselves, and the list of places from the table that
 decides about them, so that the prompt never promises what the run has not got.
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from jenny.agent.messages import Message, said
 from jenny.agent.prompt import Block, SystemPrompt, assemble, framed, one_line
-from jenny.agent.runs import RUN_KINDS
+from jenny.agent.runs import DREAM_BLOCKS, RUN_KINDS
 from jenny.agent.tools import Tool
 from jenny.workspace import paths
 from jenny.workspace.reading import read_text
@@ -19,12 +20,13 @@ from memory import archive, budgets, forgotten, pins, skills
 from memory.budgets import Gauge
 from memory.dream import guide as guides
 from memory.dream.guide import Guide
-from memory.dream.tools import TOOLS, places
+from memory.dream.tools import REVIEW_TOOLS, TOOLS, places
 from memory.dream.values import Batch
-from memory.files import MemoryFile
+from memory.files import MEMORY_FILES, MemoryFile
 from memory.history import marks
 
-_RULES = Path(__file__).parents[1] / "prompts" / "dream_rules.md"
+_PROMPTS = Path(__file__).parents[1] / "prompts"
+_BOXES = {"dream": TOOLS, "review": REVIEW_TOOLS}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _FORGOTTEN = 30
 _ARCHIVED = 20
@@ -46,18 +48,27 @@ def system(
     real = paths.real_root(root)
     text = "\n".join(row.text for row in batch.entries)[:_LOOKED_AT]
     parts = {
-        "rules": _rules(),
+        "rules": _rules("dream"),
         "guide": f"# The guide\n\n{(guide or guides.read(real)).text}",
-        "files": _files(real),
-        "pins": _pinned(real),
-        "skills": _skills(real),
-        "forgotten": _forgotten(real, text),
         "archive": _archive(real, text),
-        "snapshot": _snapshot(snapshot),
     }
-    names = RUN_KINDS["dream"].blocks
-    blocks = [Block(f"dream_{name}", part) for name, part in parts.items()]
-    return assemble((block for block in blocks if block.name in names), breakpoints=["dream_guide"])
+    return _assembled("dream", parts, real, text, snapshot)
+
+
+def review_system(root: Path, *, snapshot: str = "") -> SystemPrompt:
+    """The system prompt of a review pass. A guide of the workspace's own stands behind its own."""
+    real = paths.real_root(root)
+    own = guides.read(real)
+    guide = f"# The guide\n\n{_text('review')}"
+    if own.kind == "own":
+        guide += f"\n\n{_OWN_GUIDE}\n\n{framed(own.text)}"
+    text = "\n".join(read_text(real, file.path).text for file in MEMORY_FILES)[:_LOOKED_AT]
+    parts = {
+        "rules": _rules("review"),
+        "guide": guide,
+        "archive": _archive(real, ""),
+    }
+    return _assembled("review", parts, real, text, snapshot)
 
 
 def first_message(batch: Batch) -> Message:
@@ -73,10 +84,46 @@ def first_message(batch: Batch) -> Message:
     )
 
 
+def review_message() -> Message:
+    """The message that a review pass begins with."""
+    return said(
+        "user",
+        "Review the files above: make them smaller without losing what they say, then call finish.",
+    )
+
+
+_OWN_GUIDE = (
+    "The person has a guide of their own for the runs that bring in what is new. As far as it says "
+    "what is kept, and where, it holds here as well:"
+)
+
+
+def _assembled(
+    kind: str, parts: dict[str, str], root: Path, text: str, snapshot: str
+) -> SystemPrompt:
+    """The prompt of that kind of run, of the blocks that the table of kinds names, in its order.
+    *text*: what forgotten things are looked up by."""
+    parts |= {
+        "files": _files(root),
+        "pins": _pinned(root),
+        "skills": _skills(root),
+        "forgotten": _forgotten(root, text),
+        "snapshot": _snapshot(snapshot),
+    }
+    names = [name for name in DREAM_BLOCKS if name in RUN_KINDS[kind].blocks]
+    blocks = [Block(name, parts[name.removeprefix("dream_")]) for name in names]
+    return assemble(blocks, breakpoints=["dream_guide"])
+
+
 @cache
-def _rules() -> str:
-    text = _RULES.read_text(encoding="utf-8").strip()
-    return _filled(text, {"tools": _listed(TOOLS), "writable": places.WRITABLE_WORDS})
+def _text(name: str) -> str:
+    return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _rules(kind: str) -> str:
+    values = {"tools": _listed(_BOXES[kind]), "writable": places.WRITABLE_WORDS}
+    return _filled(_text(f"{kind}_rules"), values)
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

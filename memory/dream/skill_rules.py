@@ -43,9 +43,11 @@ def checked(
     seen: Sequence[Entry],
     known: Sequence[Skill],
     is_noted: bool = False,
+    is_moved: bool = False,
 ) -> str:
     """The text to write, its origin noted. *seen*: the entries that the write rests on; *known*:
-    every skill there is; *is_noted*: a memory file spoke of the workflow before the run.
+    every skill there is; *is_noted*: a memory file spoke of the workflow before the run;
+    *is_moved*: what a memory file says is only to find its place, and nothing new is made of it.
 
     Raises:
         WriteRefused: with rule ``skill`` where that is final, ``edit`` where another text may do.
@@ -53,7 +55,7 @@ def checked(
     slug = path.split("/")[1]
     if old is None:
         _refuse_a_double(slug, new, known)
-        _refuse_too_early(sightings(seen) + is_noted)
+        _refuse_too_early(_SIGHTINGS if is_moved and is_noted else sightings(seen) + is_noted)
         new = new.replace("\r\n", "\n").removeprefix("\ufeff")
     else:
         _refuse_a_strangers(path, old)

@@ -1,7 +1,8 @@
 """The model's turn of a run: it is asked, its tools run, and what came of it is taken down."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from jenny.agent import loop
 from jenny.agent.errors import AgentError, ProviderFault
@@ -13,7 +14,6 @@ from jenny.agent.tokens import Usage
 from jenny.agent.tools import Toolbox, ToolOutcome
 from jenny.agent.watch import Watch
 from memory.dream.limits import capped
-from memory.dream.tools import Reminder
 from memory.history.marks import NATURAL_STOPS
 
 # Faults that are an answer to just this request: whoever sends it again gets them again. All
@@ -21,6 +21,16 @@ from memory.history.marks import NATURAL_STOPS
 OF_THE_REQUEST = frozenset(
     {"refused", "context_overflow", "too_large", "bad_request", "malformed", "too_long"}
 )
+
+
+class Overseer(Protocol):
+    """What is told of every reply, and may have something to say before the next one."""
+
+    def step_finished(self, parts: tuple[Part, ...]) -> None:
+        """A reply is whole."""
+
+    def inbox(self, step: int) -> list[Message]:
+        """What is folded in before the step with that number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +56,13 @@ def ask(
     system: SystemPrompt,
     first: Message,
     toolbox: Toolbox,
-    reminder: Reminder,
+    reminder: Overseer,
     watch: Watch,
     limits: Limits,
+    spent: Callable[[Usage], None] = lambda _: None,
 ) -> Said:
-    """Ask the model, and let its tools run to the end."""
-    ear = _Ear(reminder)
+    """Ask the model, and let its tools run to the end. *spent* is told what each reply used."""
+    ear = _Ear(reminder, spent)
     outcome = loop.run(
         provider=provider,
         system=system.wire(),
@@ -103,8 +114,9 @@ def _ending(outcome: loop.Outcome, ear: "_Ear", limits: Limits) -> tuple[str, st
 class _Ear:
     """The loop's listener: takes down what the ending is judged by."""
 
-    def __init__(self, reminder: Reminder) -> None:
+    def __init__(self, reminder: Overseer, spent: Callable[[Usage], None]) -> None:
         self._reminder = reminder
+        self._spent = spent
         self.steps = 0
         self.stop_reason = ""
         self.has_said = False
@@ -132,7 +144,8 @@ class _Ear:
         self, step: int, parts: tuple[Part, ...], stop_reason: str, usage: Any
     ) -> None:
         """A reply is whole."""
-        del step, usage
+        del step
+        self._spent(usage)
         self.steps += 1
         self.stop_reason = stop_reason
         self.has_said = self.has_said or any(

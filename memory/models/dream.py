@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.agent.tokens import Usage
 
 BEAT_SECONDS = 3.0
 # A holder whose heart has not beaten for so long is dead.
@@ -175,10 +176,11 @@ class DreamRun(models.Model):
 
     @property
     def told(self) -> str:
-        """What whoever asked is told: the outcome, what should be known beside it, and what the
-        run did."""
+        """What whoever asked is told: what the review did, the outcome, what should be known
+        beside it, and what the run did."""
+        review = self.review.get("told", "") if isinstance(self.review, dict) else ""
         markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
-        return "\n\n".join(part for part in (self.sentence, *self.notes, markdown) if part)
+        return "\n\n".join(part for part in (review, self.sentence, *self.notes, markdown) if part)
 
     @property
     def tokens(self) -> int:
@@ -255,6 +257,15 @@ class DreamRun(models.Model):
         if won:
             DreamState.objects.filter(workspace=self.workspace_id).update(epoch=F("epoch") + 1)
         return bool(won)
+
+    def spend(self, usage: Usage) -> None:
+        """Add what one request used."""
+        self._mine().update(
+            input_tokens=F("input_tokens") + usage.input,
+            output_tokens=F("output_tokens") + usage.output,
+            cache_read_tokens=F("cache_read_tokens") + usage.cache_read,
+            cache_write_tokens=F("cache_write_tokens") + usage.cache_write,
+        )
 
     def end(self, **facts: object) -> bool:
         """Store how it ended. ``False``: it was taken over, and nothing was stored."""

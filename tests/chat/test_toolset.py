@@ -12,7 +12,7 @@ from jenny.workspace import config, seed
 from jenny.workspace.files import Actor, open_workspace
 
 # Dream has tools of its own.
-CHATS = {kind: row for kind, row in RUN_KINDS.items() if row.actor != "dream"}
+CHATS = {kind: row for kind, row in RUN_KINDS.items() if row.actor not in {"dream", "review"}}
 
 
 @pytest.fixture

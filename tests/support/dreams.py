@@ -82,6 +82,11 @@ def batch_of(request: Request) -> str:
     return texts if "## Conversation History" in texts else ""
 
 
+def is_review(request: Request) -> bool:
+    """Whether a request is a review pass's."""
+    return request.path == "/v1/messages" and "This is a review" in str(request.json["system"])
+
+
 def add(line: str, *sources: int, path: str = MEMORY, heading: str = "Notes") -> Call:
     """A call that adds a line under a heading."""
     edit = {"path": path, "action": "add", "heading": heading, "new_text": line}

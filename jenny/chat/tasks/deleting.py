@@ -16,6 +16,7 @@ from jenny.chat.tasks.summarising import carry_out
 from jenny.workspace.errors import WorkspaceError
 from memory.history import cursors, removal
 from memory.management import origins
+from memory.management.dreaming import book
 from memory.provenance.record import TURN
 
 # What may become of the entries: they stay; those that Dream has not read go along; or what is
@@ -76,7 +77,10 @@ def delete(chat: Conversation, memory: str = KEEP) -> None:
         Conversation.objects.filter(pk=chat.pk).delete()
         if memory == TAKE:
             # Before the rows are gone for good: all of it, or nothing.
-            removal.remove(chat.workspace.root, str(chat.pk), timeout=_LOCK_SECONDS)
+            root, own = chat.workspace.root, str(chat.pk)
+            cursors_ = [entry.cursor for entry in removal.waiting(root, own)]
+            removal.remove(root, own, timeout=_LOCK_SECONDS)
+            book.drop_digests(chat.workspace, cursors_)
     if asked.running is not None:
         tell_of_end(chat, asked)
     Publisher(chat).conversation_gone()

@@ -116,6 +116,19 @@ def check(draft: Draft) -> None:
         )
 
 
+def whole(tool: str, draft: Draft, sources: tuple[int, ...]) -> Attempt:
+    """The record of an act that landed as it was meant."""
+    return Attempt(
+        tool,
+        draft.path,
+        sources,
+        ok=True,
+        added=draft.added,
+        removed=draft.removed,
+        grew=len(draft.text) - len(draft.old or ""),
+    )
+
+
 def kept(lines: Sequence[str]) -> tuple[str, ...]:
     """Lines that say something, bounded."""
     return tuple(line[:LINE_CHARS] for line in lines if line.strip())[:_LINES]

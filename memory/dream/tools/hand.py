@@ -18,7 +18,8 @@ from memory import facts, files, near, skills
 from memory.approval.values import Shelf
 from memory.dream import refusals, skill_rules
 from memory.dream.tools import places, staging
-from memory.dream.tools.drafts import LINE_CHARS, Draft, Landed, Refusal, Step, check, kept
+from memory.dream.tools.drafts import LINE_CHARS, Draft, Landed, Refusal, Step, check, kept, whole
+from memory.dream.tools.heritage import Heritage, RestsOn
 from memory.dream.tools.staging import Staging
 from memory.dream.values import Attempt, Batch, EntryVerdict
 
@@ -33,7 +34,8 @@ class Hand:
 
     *fence* raises when the run has lost its workspace; it is asked under the workspace's lock,
     right before each write. *run* names the run in the write log (``dream:17``). *shelf*: where
-    writes wait for a person's approval, and which do.
+    writes wait for a person's approval, and which do. *rests_on*: what a review, which names no
+    entries, takes over from the lines that it replaces.
     """
 
     def __init__(
@@ -44,12 +46,14 @@ class Hand:
         fence: Callable[[], None] = lambda: None,
         run: str = "",
         kind: Kind = "dream",
+        rests_on: RestsOn = lambda _: (),
         shelf: Shelf | None = None,
     ) -> None:
         self.workspace = workspace
         self.batch = batch
         self.kind = kind
         self.run = run
+        self._heritage = Heritage(rests_on)
         self._fence = fence
         self.attempts: list[Attempt] = []
         self.verdicts: dict[int, EntryVerdict] = {}
@@ -102,6 +106,8 @@ class Hand:
                 if self.staging:
                     self.staging.look()
                 drafts = self._drafts(steps)
+                if self.kind == "review":
+                    named = self._heritage.of(drafts)
                 for draft in drafts:
                     self._check(draft, named, noted)
                 self._land(drafts, named, reason)
@@ -202,6 +208,7 @@ class Hand:
                     *(self.staging.skills() if self.staging else ()),
                 ),
                 is_noted=self._is_noted(noted),
+                is_moved=self.kind == "review",
             )
 
     def _is_noted(self, line: str) -> bool:
@@ -226,26 +233,11 @@ class Hand:
 
     def _record(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
         if self.staging and self.staging.is_on:
-            return self._record_parts(tool, draft, sources)
-        grew = len(draft.text) - len(draft.old or "")
-        lines = {"added": draft.added, "removed": draft.removed}
-        attempt = Attempt(tool, draft.path, sources, ok=True, grew=grew, **lines)
-        self.attempts.append(attempt)
-        return Landed(draft.path, draft.old, draft.text, attempt)
-
-    def _record_parts(self, tool: str, draft: Draft, sources: tuple[int, ...]) -> Landed:
-        """What landed of a write, and what waits, are two attempts."""
-        came, grew = staging.landed(draft)
-        attempt = Attempt(tool, draft.path, sources, ok=True, added=came, grew=grew)
-        if draft.landing != draft.disk:
-            self.attempts.append(attempt)
-        added, removed = staging.waits(draft)
-        if added or removed or draft.landing == draft.disk:
-            rest = len(draft.text) - len(draft.old or "") - grew
-            lines = {"added": added, "removed": removed}
-            attempt = Attempt(tool, draft.path, sources, ok=True, grew=rest, waits=True, **lines)
-            self.attempts.append(attempt)
-        return Landed(draft.path, draft.old, draft.text, attempt, waits=attempt.waits)
+            made = staging.attempts(tool, draft, sources)
+        else:
+            made = [whole(tool, draft, sources)]
+        self.attempts += made
+        return Landed(draft.path, draft.old, draft.text, made[-1], waits=made[-1].waits)
 
     def _record_refusal(
         self,

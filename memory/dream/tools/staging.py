@@ -7,6 +7,7 @@ waits, and so does an addition for which there is room only after that.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from jenny.agent.tools import file_access
 from jenny.workspace import diffs, rules
@@ -17,7 +18,8 @@ from memory.approval import overlay, placing
 from memory.approval.hunks import derive, is_alike
 from memory.approval.values import Shelf, Waiting
 from memory.dream.tools import places
-from memory.dream.tools.drafts import Draft, Refusal, kept
+from memory.dream.tools.drafts import Draft, Refusal, kept, whole
+from memory.dream.values import Attempt
 
 
 class Staging:
@@ -145,22 +147,25 @@ class Staging:
             draft.landing = draft.text
 
 
-def waits(draft: Draft) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The lines of a draft that came and went without landing."""
-    landed = Counter(diffs.added_lines(_bytes(draft.disk), _bytes(draft.landing)))
+def attempts(tool: str, draft: Draft, sources: tuple[int, ...]) -> list[Attempt]:
+    """The records of an act: of what landed of it, and of what waits."""
+    found = []
+    lines = diffs.added_lines(_bytes(draft.disk), _bytes(draft.landing))
+    grew = len(draft.landing or "") - len(draft.disk or "")
+    if draft.landing != draft.disk:
+        found.append(Attempt(tool, draft.path, sources, ok=True, added=kept(lines), grew=grew))
+    there = Counter(lines)
     came = []
     for line in diffs.added_lines(draft.data, draft.text.encode()):
-        if landed[line]:
-            landed[line] -= 1
+        if there[line]:
+            there[line] -= 1
         else:
             came.append(line)
-    return kept(came), draft.removed
-
-
-def landed(draft: Draft) -> tuple[tuple[str, ...], int]:
-    """The lines of a draft that came at once, and by how much its file grew."""
-    lines = diffs.added_lines(_bytes(draft.disk), _bytes(draft.landing))
-    return kept(lines), len(draft.landing or "") - len(draft.disk or "")
+    added, removed = kept(came), draft.removed
+    if added or removed or not found:
+        waiting = replace(whole(tool, draft, sources), added=added, removed=removed, waits=True)
+        found.append(replace(waiting, grew=waiting.grew - grew))
+    return found
 
 
 def _write(drafts: Sequence[Draft], workspace: Workspace) -> None:

@@ -64,7 +64,7 @@ def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> di
     """A run as the command's answer."""
     return {
         "ok": run.status in GOOD,
-        "sentence": run.sentence,
+        "sentence": " ".join(part for part in (run.review.get("sentence"), run.sentence) if part),
         "run": run.pk,
         "status": run.status,
         "why": run.why,
@@ -78,7 +78,7 @@ def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> di
         "commits": run.commits,
         "archived": run.archived,
         "snapshot": run.snapshot,
-        "review": None,
+        "review": run.review or None,
         "notes": run.notes,
         "report": run.report,
         "model": run.model,

@@ -1,22 +1,31 @@
 """What the database keeps of a workspace's entries from run to run, and who may still write."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.agent.tokens import Usage
 from jenny.workspace.rules import Actor
+from memory.dream.counters import Due
 from memory.dream.offering import Lists
+from memory.dream.review import SUFFIX
+from memory.dream.reviewed import Reviewed
 from memory.dream.values import Batch, Decision, Status
 from memory.management.dreaming.lending import give_back
-from memory.models import DreamEntry, DreamRun, DreamState
+from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
 
 # Statuses after which a batch may be at fault.
 _FAILED: frozenset[Status] = frozenset({"failed", "wrote_nothing", "partly_written"})
 _HALVED_AFTER = 2
+# How a review pass stands that has begun and of which nothing else is known.
+BEGUN = "begun"
+
+log = logging.getLogger(__name__)
 
 
 # The runs that this process carries out, by name.
@@ -38,11 +47,13 @@ def fence(_root: Path, actor: Actor) -> bool:
 @contextmanager
 def held(run: DreamRun) -> Iterator[None]:
     """While the block lasts, every write of the run's is asked about."""
-    _HELD[run.name] = run
+    names = (run.name, f"{run.name}{SUFFIX}")
+    _HELD.update(dict.fromkeys(names, run))
     try:
         yield
     finally:
-        del _HELD[run.name]
+        for name in names:
+            del _HELD[name]
 
 
 class RowBook:
@@ -51,6 +62,7 @@ class RowBook:
     def __init__(self, run: DreamRun) -> None:
         self._run = run
         self._entries = DreamEntry.objects.filter(workspace=run.workspace_id)
+        self._digests = DreamDigest.objects.filter(workspace=run.workspace_id)
 
     def may_write(self) -> bool:
         """Whether the run is still its holder's; asked under the workspace's lock."""
@@ -60,6 +72,36 @@ class RowBook:
         """Keep what whoever takes the run over must know."""
         self._run.cursor_from, self._run.snapshot = cursor, snapshot
         self._run.save(update_fields=["cursor_from", "snapshot"])
+
+    def reviewing(self, due: Due) -> None:
+        """Keep that a review pass has begun, so that whoever takes the run over counts it."""
+        self._run.review = {"due": due, "status": BEGUN}
+        self._run.save(update_fields=["review"])
+
+    def reviewed(self, found: Reviewed) -> None:
+        """Keep what became of it."""
+        self._run.review = found.json
+        self._run.save(update_fields=["review"])
+
+    def spent(self, usage: Usage) -> None:
+        """Keep at once what a request used, so that a run that is killed has used it."""
+        try:
+            self._run.spend(usage)
+        except DatabaseError as error:
+            # The end of the run stores all of it once more.
+            log.warning("dream.usage_not_kept", extra={"cause": type(error).__name__})
+        finally:
+            give_back()
+
+    def digest(self, key: str) -> str | None:
+        """What a summariser made of the text with this key; ``None``: nothing yet."""
+        return self._digests.filter(key=key).values_list("text", flat=True).first()
+
+    def keep_digest(self, key: str, cursor: int, text: str) -> None:
+        """Keep it until Dream's place is past that entry."""
+        self._digests.update_or_create(
+            workspace=self._run.workspace, key=key, defaults={"cursor": cursor, "text": text}
+        )
 
     def lists(self) -> Lists:
         """What earlier runs left."""
@@ -94,6 +136,8 @@ class RowBook:
             if decision.advance_to is not None:
                 consumed = self._entries.filter(place=DreamEntry.Place.WAITING)
                 consumed.filter(cursor__lte=decision.advance_to).delete()
+                read = self._digests.filter(cursor__lte=decision.advance_to)
+                read.exclude(cursor__in=self._entries.values("cursor")).delete()
             _size_next(workspace, batch, decision)
 
 
@@ -110,6 +154,11 @@ def _size_next(workspace: Workspace, batch: Batch, decision: Decision) -> None:
     elif decision.status not in _FAILED and decision.status != "held":
         state.batch_most, state.batch_key, state.batch_failures = 0, "", 0
     state.save(update_fields=["batch_most", "batch_key", "batch_failures"])
+
+
+def drop_digests(workspace: Workspace, cursors: Collection[int]) -> None:
+    """Keep no longer what was made of entries that are gone."""
+    DreamDigest.objects.filter(workspace=workspace, cursor__in=list(cursors)).delete()
 
 
 def offer_again(workspace: Workspace, cursors: "set[int] | frozenset[int]") -> int:

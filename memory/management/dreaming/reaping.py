@@ -6,20 +6,26 @@ nothing.
 """
 
 import logging
+from pathlib import Path
 
-from jenny.workspace import acts, paths
+from jenny.workspace import acts, config, paths
 from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory.dream import aftermath, counters, outcomes, telling, traces
+from memory.dream.review import SUFFIX
+from memory.dream.reviewed import INTERRUPTED, Reviewed
 from memory.history import cursors
 from memory.management.dreaming import alarms
+from memory.management.dreaming.book import BEGUN
 from memory.models import DreamRun
 
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 10.0
+_EVERY = "agents.defaults.dream.reviewEveryRuns"
+_DEFAULT = 12
 _CAUSE = "The process that ran the last one has died."
 
 
@@ -58,14 +64,22 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
         now = cursors.dream_cursor(root)
         moved = now if run.cursor_from is not None and now != before else None
         facts["cursor_to"] = moved
-        record.commit_run(root, RunNote(run.name, aftermath.INTERRUPTED, (before, moved)))
+        note = RunNote(run.name, aftermath.INTERRUPTED, (before, moved))
+        # A review that was under way has a name of its own.
+        other = RunNote(f"{run.name}{SUFFIX}", aftermath.INTERRUPTED, (before, None))
+        record.commit_pending(root, runs=[note, other])
         since = run.started_at.timestamp() if run.started_at else 0.0
-        facts["commits"] = list(traces.commits_of(root, run.name, since))
-        facts["archived"] = list(traces.archived_by(root, run.name))
+        names = (run.name, other.run)
+        facts["commits"] = [c for name in names for c in traces.commits_of(root, name, since)]
+        facts["archived"] = [id_ for name in names for id_ in traces.archived_by(root, name)]
     except WorkspaceError as error:
         facts["notes"] = [error.sentence]
     try:
         counted = counters.load(root)
+        if (run.review or {}).get("status") == BEGUN:
+            found = Reviewed(due=run.review["due"], why=INTERRUPTED)
+            counted = counters.reviewed(counted, found.due, _every(root), failed=True)
+            facts["review"] = found.json
         raised = counters.reached(counted, "fault", is_empty=None, cause=_CAUSE)
         counted = counters.after(counted, "fault", is_empty=None, gave_up=False)
         counters.store(root, counted, Actor("pipeline", run=run.name))
@@ -73,6 +87,16 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
     except WorkspaceError as error:
         log.warning("dream.not_counted", extra={"run": run.pk, "cause": type(error).__name__})
     return facts
+
+
+def _every(root: Path) -> int:
+    """After how many runs a review is due, by the settings or, where they cannot be read, by
+    default."""
+    try:
+        every: int = config.load(root).get(_EVERY)
+    except WorkspaceError:
+        return _DEFAULT
+    return every
 
 
 def tell(run: DreamRun) -> None:

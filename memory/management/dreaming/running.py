@@ -4,6 +4,7 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime, time
 from time import sleep
@@ -23,7 +24,7 @@ from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
 from memory.dream import cycle, limits, outcomes
 from memory.dream.job import Done, Job, Lost
-from memory.management import snapshots
+from memory.management import origins, snapshots
 from memory.management.dreaming import alarms
 from memory.management.dreaming.book import RowBook, held
 from memory.management.dreaming.heart import WATCHES, Heart
@@ -146,8 +147,23 @@ def _job(run: DreamRun, config: Config, watch: Watch, asked: _Model) -> Job:
         model=asked,
         used_today=used_today(workspace, config),
         zone=workspace.owner.time_zone,
+        rests_on=_rests_on(workspace),
         shelf=RowShelf(run, mode_of(config)),
     )
+
+
+def _rests_on(workspace: Workspace) -> Callable[[Sequence[str]], tuple[int, ...]]:
+    """On which entries lines rest, by the ledger of origins."""
+
+    def found(digests: Sequence[str]) -> tuple[int, ...]:
+        try:
+            origins.settle(workspace)
+            writings = origins.writings(workspace, *digests)
+        finally:
+            give_back()
+        return tuple({cursor for row in writings for cursor in row.sources})
+
+    return found
 
 
 def used_today(workspace: Workspace, config: Config) -> int:
@@ -194,6 +210,7 @@ def _ended(run: DreamRun, done: Done, asked: _Model, config: Config | None) -> D
         "snapshot": done.snapshot,
         "notes": [*asked.notes, *done.notes],
         "report": done.report,
+        "review": done.review.json if done.review else {},
         "model": found.preset.model if found else "",
         "preset": found.preset.name if found else "",
         "is_demo": found.endpoint.is_demo if found else False,

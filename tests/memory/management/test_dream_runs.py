@@ -18,7 +18,7 @@ from memory.models import DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.chat import is_summary
-from tests.support.dreams import MEMORY, add, batch_of, finish, results
+from tests.support.dreams import MEMORY, add, batch_of, finish, is_review, results
 
 
 def fill(dreams, chars, path=MEMORY):
@@ -300,6 +300,7 @@ def test_held_near_the_budget_and_refused(dreams):
     assert "refused by its budget" in wrote.sentence
     assert "Nothing was written" in results(dreams.shown()[-1])
     assert dreams.counters.stuck_runs == 2
+    dreams.model.always(is_review, "The files are as small as they get.")
     gone = {"path": MEMORY, "old_text": "- Known thing number 1 of many.\n", "new_text": ""}
     edits = [gone, {"path": MEMORY, "action": "add", "new_text": "- A new fact, in short form."}]
     dreams.model.script(Call("apply_patch", {"edits": edits, "sources": [one]}))
