@@ -15,11 +15,22 @@ from django.db.models.functions import Now
 from jenny.accounts.models import Workspace
 from jenny.agent.runs import RUN_KINDS
 from jenny.chat.models.branches import Branch, Path
+from jenny.chat.models.consent import ConsentRequest
 from jenny.chat.models.consolidating import Consolidating
 from jenny.chat.models.messages import Block, Draft, Message
 from jenny.chat.models.summaries import Summary
 
-__all__ = ["Block", "Branch", "Conversation", "Draft", "Message", "Path", "Summary", "Turn"]
+__all__ = [
+    "Block",
+    "Branch",
+    "ConsentRequest",
+    "Conversation",
+    "Draft",
+    "Message",
+    "Path",
+    "Summary",
+    "Turn",
+]
 
 
 class Conversation(Consolidating):
