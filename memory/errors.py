@@ -3,6 +3,7 @@
 WorkspaceError
 ├── CursorBroken      Dream's cursor is no number, so nobody knows what Dream has read
 ├── NoSuchLine        no line of a memory file is meant
+├── NotApproved       a change that waits cannot be written as it is, or as it was edited
 ├── NotArchived       no archived text is meant, or several are, or it may not come back
 ├── NotForgotten      nothing was forgotten, or no such thing is
 ├── NotRemembered     there is nothing to remember in this, it is too long, or was forgotten
@@ -21,6 +22,11 @@ class CursorBroken(WorkspaceError):
 
 class NoSuchLine(WorkspaceError):
     """The line is in no memory file or skill, or says nothing."""
+
+
+class NotApproved(WorkspaceError):
+    """A change that waits for approval cannot be written: its place has changed, or the words that
+    a person gave for it cannot be. It still waits."""
 
 
 class NotArchived(WorkspaceError):

@@ -87,10 +87,6 @@ class Waiting:
         """What waits for one file."""
         return tuple(row for row in self.staged if row.path == path)
 
-    def __bool__(self) -> bool:
-        """Whether anything waits."""
-        return bool(self.staged)
-
 
 class Shelf(Protocol):
     """Where a run's hand puts what is to wait; the database, behind a door."""

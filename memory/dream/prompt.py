@@ -16,9 +16,10 @@ from jenny.agent.runs import DREAM_BLOCKS, RUN_KINDS
 from jenny.agent.tools import Tool
 from jenny.workspace import paths
 from jenny.workspace.reading import read_text
-from memory import archive, budgets, forgotten, pins, skills
+from memory import archive, forgotten, pins, skills
 from memory.budgets import Gauge
 from memory.dream import guide as guides
+from memory.dream import shown
 from memory.dream.guide import Guide
 from memory.dream.tools import REVIEW_TOOLS, TOOLS, places
 from memory.dream.values import Batch
@@ -145,10 +146,11 @@ def _listed(tools: Sequence[Tool]) -> str:
 
 
 def _files(root: Path) -> str:
-    gauges = budgets.gauge(root)
+    gauges = shown.gauges(root)
     about = "What stands between <!-- and --> is a note to the person about the file, and no fact."
     parts = ["# The files as they are now", about, _gauges(gauges)]
     parts += [_file(root, gauge.file) for gauge in gauges]
+    parts += shown.sections(root)
     return "\n\n".join(parts)
 
 
@@ -166,7 +168,7 @@ def _gauges(gauges: Sequence[Gauge]) -> str:
 
 
 def _file(root: Path, file: MemoryFile) -> str:
-    found = read_text(root, file.path)
+    found = shown.reading(root, file.path)
     head = f"## {file.path}\n\n{file.purpose}"
     if found.problem:
         return f"{head}\n\nNot shown, and not to be edited: {found.problem}"

@@ -34,7 +34,7 @@ def reading(root: Path, path: str) -> Reading:
 def gauges(root: Path) -> tuple[Gauge, ...]:
     """How full the memory files are, as the run goes on from them."""
     measured = budgets.gauge(root)
-    if not _waits(root) or not overlay.waiting(root):
+    if not _waits(root) or not overlay.waiting(root).staged:
         return measured
     return tuple(
         gauge

@@ -4,26 +4,73 @@ Every verdict is made under the workspace's lock, in which also a run stages: tw
 a page, come one after the other. A verdict given twice is given once.
 """
 
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models.functions import Now
+
 from jenny.accounts.models import Account, Workspace
-from memory.approval.values import Hunk, Outcome, Prune
-from memory.skills import Skill
+from jenny.workspace import acts, paths
+from jenny.workspace.errors import VersionsOff, WorkspaceError
+from jenny.workspace.versions import record
+from jenny.workspace.versions.writes import RunNote
+from memory.approval.values import Outcome
+from memory.dream import traces
+from memory.management import deciding, hunks
+from memory.management.agreeing import approve_skill, skills_waiting, withdraw_skill
+from memory.management.deciding import Case, State
+from memory.management.pruning import bring_all_back, dismiss, large_prunes
+from memory.management.staging import keep_marks, open_rows
+from memory.models import DreamRun, StagedHunk
+
+__all__ = [
+    "accept",
+    "accept_all",
+    "approve_skill",
+    "bring_all_back",
+    "count",
+    "decided",
+    "dismiss",
+    "exported",
+    "find",
+    "large_prunes",
+    "never",
+    "reject",
+    "skills_waiting",
+    "void",
+    "waiting",
+    "withdraw_skill",
+]
+
+log = logging.getLogger(__name__)
+
+SUBJECT = "dream: approved changes"
+_DONE = {
+    State.ACCEPTED: "accepted",
+    State.REJECTED: "rejected",
+    State.NEVER: "forgotten",
+    State.SETTLED: "settled: its file came to say the same",
+    State.SUPERSEDED: "replaced by a later run of Dream",
+    State.VOID: "void since the workspace was restored",
+}
+
+waiting = hunks.waiting
+decided = hunks.decided
+count = hunks.count
+find = hunks.find
+exported = hunks.exported
 
 
-def waiting(workspace: Workspace, *, run_id: int | None = None) -> tuple[Hunk, ...]:
-    """What waits, file by file in the order of their places; of one run only, if asked."""
-    raise NotImplementedError
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A verdict as it is asked for: of which hunk, and by whom."""
 
-
-def decided(
-    workspace: Workspace, *, run_id: int | None = None, most: int = 200
-) -> tuple[Hunk, ...]:
-    """What was decided, newest first."""
-    raise NotImplementedError
-
-
-def count(workspace: Workspace) -> int:
-    """How many hunks wait; one indexed query, no file is read."""
-    raise NotImplementedError
+    workspace: Workspace
+    hunk_id: int
+    account: Account | None
+    kind: str
 
 
 def accept(
@@ -33,65 +80,161 @@ def accept(
     account: Account | None,
     text: str | None = None,
     seen: str | None = None,
+    kind: str = "browser",
 ) -> Outcome:
-    """Write the hunk to its file, through the rules of every write. *text*: other words to write
-    in its place (also what solves a conflict). *seen*: of a conflict, what the person was shown as
-    standing there (``Hunk.now``); when something else stands there by now, nothing is written."""
-    raise NotImplementedError
+    """Write the hunk to its file, through the rules of every write.
+
+    *text*: other words to write in its place (also what solves a conflict). *seen*: of a conflict,
+    what the person was shown as standing there (``Hunk.now``); when something else stands there by
+    now, nothing is written. *kind*: ``browser`` or ``command``, where the person is.
+    """
+
+    def judge(case: Case) -> str:
+        deciding.land(case, text=text, seen=seen)
+        where = " and ".join(dict.fromkeys(row.path for row in case.rows))
+        return f"Accepted: it stands in {where} now."
+
+    made = _decide(_Asked(workspace, hunk_id, account, kind), State.ACCEPTED, judge)
+    if made.ok and made.hunk is not None:
+        made = _with_version(workspace, made)
+    return made
 
 
-def reject(workspace: Workspace, hunk_id: int, *, account: Account | None) -> Outcome:
+def reject(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
     """Reject this wording: it is not written, and Dream may not write it again. The entries it
     rests on are offered to Dream again, since their facts are in no file."""
-    raise NotImplementedError
+    offered: tuple[int, ...] = ()
+
+    def judge(case: Case) -> str:
+        nonlocal offered
+        offered = deciding.drop(case)
+        if case.row.kind == "remove" or case.partners:
+            return f"Rejected: {case.row.path} stays as it is. Dream does not ask again."
+        if not offered:
+            return "Rejected: it is not written, and not proposed again in these words."
+        return (
+            "Rejected: it is not written, and not proposed again in these words. Dream looks again "
+            f"at what it was made from: {_entries(offered)} of the history."
+        )
+
+    return _decide(
+        _Asked(workspace, hunk_id, account, kind), State.REJECTED, judge, lambda: offered
+    )
 
 
-def never(workspace: Workspace, hunk_id: int, *, account: Account | None) -> Outcome:
+def never(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
     """Never store this: what the hunk would add becomes forgotten; of a removal, the line goes and
     is forgotten."""
-    raise NotImplementedError
+
+    def judge(case: Case) -> str:
+        gone = deciding.bury(case)
+        what = "1 statement is" if len(gone) == 1 else f"{len(gone)} statements are"
+        return (
+            f"Never stored: {what} noted as forgotten. Jenny does not learn it again by herself; "
+            "what was forgotten can be lifted."
+        )
+
+    return _decide(_Asked(workspace, hunk_id, account, kind), State.NEVER, judge)
+
+
+def accept_all(
+    workspace: Workspace,
+    *,
+    account: Account | None,
+    run_id: int | None = None,
+    kind: str = "browser",
+) -> tuple[Outcome, ...]:
+    """Accept everything that waits (of one run, if asked), what makes room first; what cannot be
+    accepted goes on waiting, and its outcome says why."""
+    rows = sorted(
+        waiting(workspace, run_id=run_id), key=lambda row: len(row.after) - len(row.before)
+    )
+    return tuple(accept(workspace, row.id, account=account, kind=kind) for row in rows)
 
 
 def void(workspace: Workspace) -> tuple[int, tuple[int, ...]]:
     """After a restore: nothing waits any more, and the entries behind it are offered again. How
-    many hunks, and which entries."""
-    raise NotImplementedError
+    many hunks, and which entries.
+
+    Raises:
+        WorkspaceError: the workspace is not to be had; all still waits.
+    """
+    with acts.locked(paths.real_root(workspace.root)):
+        with transaction.atomic():
+            rows = list(open_rows(workspace).select_for_update())
+            offered = deciding.offer(workspace, {one for row in rows for one in row.sources})
+            gone = StagedHunk.objects.filter(pk__in=[row.pk for row in rows])
+            gone.update(state=State.VOID, decided_at=Now())
+        keep_marks(workspace)
+    return len(rows), offered
 
 
-# --- Skills that ask to be read in every conversation ----------------------------------------
-
-
-def skills_waiting(workspace: Workspace) -> tuple[Skill, ...]:
-    """Skills of Dream's with ``always: true`` that wait for the person's yes to just their text
-    (``Skill.version``)."""
-    raise NotImplementedError
-
-
-def approve_skill(
-    workspace: Workspace, path: str, version: str, *, account: Account | None
+def _decide(
+    case: _Asked,
+    wanted: State,
+    judge: Callable[[Case], str],
+    offered: Callable[[], tuple[int, ...]] = tuple,
 ) -> Outcome:
-    """Agree to that version of the skill at *path*; another text needs another yes."""
-    raise NotImplementedError
+    """Give a verdict, unless one was given."""
+    workspace, hunk_id = case.workspace, case.hunk_id
+    # What its file says already needs none any more.
+    hunks.settle(workspace)
+    try:
+        with deciding.case(workspace, hunk_id, case.account, case.kind) as found:
+            if found is None:
+                sentence = f"There is no change with the number {hunk_id}. Nothing was done."
+                return Outcome(ok=False, sentence=sentence)
+            if isinstance(found, StagedHunk):
+                return _was_decided(workspace, found, wanted)
+            sentence = judge(found)
+    except WorkspaceError as error:
+        return Outcome(ok=False, sentence=error.sentence, hunk=find(workspace, hunk_id))
+    return Outcome(ok=True, sentence=sentence, hunk=find(workspace, hunk_id), offered=offered())
 
 
-def withdraw_skill(workspace: Workspace, path: str, *, account: Account | None) -> Outcome:
-    """Take the yes back: from now on the skill is only listed."""
-    raise NotImplementedError
+def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcome:
+    """There is nothing to decide any more: what was asked for is so, or something else is."""
+    is_so = row.state == wanted or (wanted == State.ACCEPTED and row.state == State.SETTLED)
+    sentence = f"This change is {_DONE[State(row.state)]} already. Nothing was done."
+    return Outcome(
+        ok=is_so, sentence=sentence, hunk=find(workspace, row.pk), offered=tuple(row.offered)
+    )
 
 
-# --- Runs that took much out of a file ---------------------------------------------------------
+def _with_version(workspace: Workspace, made: Outcome) -> Outcome:
+    """Put what was accepted into a version, and note it with its run."""
+    run_id = made.hunk.run_id if made.hunk else None
+    run = DreamRun.objects.filter(pk=run_id).first() if run_id is not None else None
+    notes = []
+    try:
+        if run is None or run.state != DreamRun.State.ENDED:
+            record.commit_pending(workspace.root)
+            return made
+        found = record.commit_run(workspace.root, RunNote(run.name, SUBJECT))
+        commits = [one.sha for one in found.versions if run.name in one.runs]
+        archived = traces.archived_by(workspace.root, run.name)
+    except VersionsOff as error:
+        notes = [f"Versions are off. {error.sentence}"]
+    except WorkspaceError as error:
+        log.warning("approval.no_version", extra={"cause": type(error).__name__})
+    else:
+        _note(run, commits, archived)
+    return Outcome(made.ok, " ".join([made.sentence, *notes]), made.hunk, made.offered)
 
 
-def large_prunes(workspace: Workspace) -> tuple[Prune, ...]:
-    """Those that a person has not seen to yet, newest first."""
-    raise NotImplementedError
+def _note(run: DreamRun, commits: list[str], archived: tuple[str, ...]) -> None:
+    """What of a run was accepted is told with it."""
+    with transaction.atomic():
+        row = DreamRun.objects.select_for_update().get(pk=run.pk)
+        row.commits = list(dict.fromkeys([*row.commits, *commits]))
+        row.archived = list(dict.fromkeys([*row.archived, *archived]))
+        row.save(update_fields=["commits", "archived"])
 
 
-def bring_all_back(workspace: Workspace, run_id: int, *, account: Account | None) -> Outcome:
-    """Bring every line back that the run took out of the files named in its notice."""
-    raise NotImplementedError
-
-
-def dismiss(workspace: Workspace, run_id: int, *, account: Account | None) -> Outcome:
-    """Leave them out, and let the notice go."""
-    raise NotImplementedError
+def _entries(cursors: tuple[int, ...]) -> str:
+    word = "entry" if len(cursors) == 1 else "entries"
+    return f"{word} {', '.join(map(str, cursors[:10]))}" + (" …" if len(cursors) > 10 else "")  # noqa: PLR2004

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -34,7 +35,7 @@ def mode_of(config: Config) -> Mode:
     return mode
 
 
-def open_rows(workspace: object) -> QuerySet[StagedHunk]:
+def open_rows(workspace: Workspace | UUID | None) -> QuerySet[StagedHunk]:
     """The rows that wait, in the order in which they are put together."""
     rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING)
     return rows.order_by("path", "number", "pk")
@@ -163,7 +164,7 @@ def _touch(old: Piece, new: Piece) -> bool:
     return bool(shared) or is_alike(old.after or old.before, new.after or new.before)
 
 
-def _unwanted(workspace: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _unwanted(workspace: Workspace | UUID | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The wordings that a person rejected, and what they kept from being taken out; newest
     first."""
     rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)

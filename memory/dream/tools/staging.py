@@ -39,14 +39,13 @@ class Staging:
     @property
     def found(self) -> Waiting:
         """What waits, as last looked at."""
-        if self._found is None:
-            self.look()
-        return self._found or Waiting()
+        return self.look() if self._found is None else self._found
 
-    def look(self) -> None:
+    def look(self) -> Waiting:
         """Look at what waits now; where writes do not wait, once a run is enough."""
         if self._found is None or self.is_on:
             self._found = self._shelf.waiting()
+        return self._found
 
     def over(self, path: str, text: str | None) -> str | None:
         """A file's text as the run goes on from it."""

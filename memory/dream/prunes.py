@@ -1,0 +1,101 @@
+"""What a run took out of the memory files, and whether that was much: more than 30 % of a file's
+characters, or more than 8 entries.
+
+Looked up in what the run left behind: the archive for files that have one, its versions for the
+others. What was reworded, moved, or stands in a memory file again was not taken out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jenny.workspace.errors import VersionsOff
+from jenny.workspace.versions import scan
+from jenny.workspace.versions.history import FileChange, open_history
+from memory import archive, budgets, files
+from memory.approval.hunks import is_alike
+from memory.approval.values import Pruned
+from memory.archive import keep
+from memory.facts import normal, stated
+
+SHARE = 0.3
+ENTRIES = 8
+_REWORDED = "reworded"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a run took out of one file: *chars* characters of the *size* it had before."""
+
+    path: str
+    chars: int
+    size: int
+    lines: tuple[Pruned, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a person is told of it."""
+        return len(self.lines) > ENTRIES or self.chars > SHARE * max(self.size, 1)
+
+
+def of_run(root: Path, run: str, commits: Sequence[str]) -> tuple[Taken, ...]:
+    """What a run took out of the memory files, by its name and its versions."""
+    changes = _changes(root, commits)
+    found = []
+    for file in files.MEMORY_FILES:
+        own = [change for change in changes if change.path == file.path]
+        lines = _archived(root, run, file.path) if file.archived else _left(own)
+        standing = _standing(root)
+        lines = [line for line in lines if normal(line.text) not in standing]
+        if not lines:
+            continue
+        chars = sum(len(line.text) for line in lines)
+        now = budgets.characters(_on_disk(root, file.path))
+        size = budgets.characters(own[0].old) if own else now + chars
+        found.append(Taken(file.path, chars, size, tuple(lines)))
+    return tuple(found)
+
+
+def _archived(root: Path, run: str, path: str) -> list[Pruned]:
+    """What of a file the run moved to the archive."""
+    return [
+        Pruned(row.text, row.heading, row.kind, row.id)
+        for row in archive.listing(root)
+        if row.source == path
+        and any(event.run == run and event.reason != _REWORDED for event in row.events)
+    ]
+
+
+def _left(changes: Sequence[FileChange]) -> list[Pruned]:
+    """What left a file that has no archive, by the run's versions."""
+    found = []
+    for change in changes:
+        came = [fact.text for fact in keep.leaving_facts(change.new, change.old)]
+        found += [
+            Pruned(fact.text, fact.heading, fact.kind)
+            for fact in keep.leaving_facts(change.old, change.new)
+            if not any(is_alike([fact.text], [text]) for text in came)
+        ]
+    return found
+
+
+def _changes(root: Path, commits: Sequence[str]) -> list[FileChange]:
+    if not commits:
+        return []
+    try:
+        with open_history(root) as history:
+            return [row for sha in commits for row in history.changes(history.version(sha))]
+    except VersionsOff:
+        return []
+
+
+def _standing(root: Path) -> set[str]:
+    """What the memory files say now."""
+    return {normal(fact.text) for path in files.BY_PATH for fact in stated(_on_disk(root, path))}
+
+
+def _on_disk(root: Path, path: str) -> bytes | None:
+    try:
+        return scan.content(root, path)
+    except OSError:
+        return None

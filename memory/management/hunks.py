@@ -1,0 +1,142 @@
+"""What waits, and what was decided, as a page or a command is shown it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Workspace
+from jenny.workspace.errors import WorkspaceError
+from memory.approval import placing
+from memory.approval.values import Hunk, Piece
+from memory.approval.values import State as HunkState
+from memory.management.deciding import State, partners_of, text_of
+from memory.management.staging import open_rows, piece_of
+from memory.models import StagedHunk
+
+_CHANGED = "Its place in the file has changed since Dream proposed it."
+
+
+def waiting(workspace: Workspace, *, run_id: int | None = None) -> tuple[Hunk, ...]:
+    """What waits, file by file in the order of their places; of one run only, if asked."""
+    every = settle(workspace)
+    texts = _Texts(workspace)
+    rows = [row for row in every if run_id is None or row.run_id == run_id]
+    return tuple(_hunk(row, texts, every) for row in rows)
+
+
+def decided(
+    workspace: Workspace, *, run_id: int | None = None, most: int = 200
+) -> tuple[Hunk, ...]:
+    """What was decided, newest first."""
+    rows = StagedHunk.objects.filter(workspace=workspace).exclude(state=State.WAITING)
+    if run_id is not None:
+        rows = rows.filter(run=run_id)
+    return tuple(_plain(row) for row in rows.order_by("-decided_at", "-pk")[:most])
+
+
+def count(workspace: Workspace) -> int:
+    """How many hunks wait; one indexed query, no file is read."""
+    return open_rows(workspace).count()
+
+
+def find(workspace: Workspace, hunk_id: int) -> Hunk | None:
+    """One hunk as it is now, whatever became of it; ``None``: there is none."""
+    row = StagedHunk.objects.filter(workspace=workspace, pk=hunk_id).first()
+    if row is None or row.state != State.WAITING:
+        return None if row is None else _plain(row)
+    return _hunk(row, _Texts(workspace), list(open_rows(workspace)))
+
+
+def settle(workspace: Workspace) -> list[StagedHunk]:
+    """The rows that wait; those whose file says the same by now do not any more."""
+    texts = _Texts(workspace)
+    rows = list(open_rows(workspace))
+    done = [row for row in rows if texts.is_settled(row)]
+    if done:
+        mine = StagedHunk.objects.filter(pk__in=[row.pk for row in done], state=State.WAITING)
+        mine.update(state=State.SETTLED, decided_at=Now())
+    return [row for row in rows if row not in done]
+
+
+def exported(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    """Every row as values for a line of JSON, oldest first."""
+    for row in StagedHunk.objects.filter(workspace=workspace).order_by("pk").iterator():
+        yield {
+            "run": row.run_id,
+            "actor": row.actor,
+            "path": row.path,
+            "piece": row.piece,
+            "sources": row.sources,
+            "reason": row.reason,
+            "state": row.state,
+            "text": row.text if row.is_edited else None,
+            "offered": row.offered,
+            "staged_at": row.staged_at.isoformat(),
+            "decided_at": row.decided_at.isoformat() if row.decided_at else None,
+        }
+
+
+class _Texts:
+    """The files of a workspace, each read once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._texts: dict[str, str | None] = {}
+        self._problems: dict[str, str] = {}
+
+    def is_settled(self, row: StagedHunk) -> bool:
+        """Whether its file says already what a row would make it say."""
+        text, problem = self.of(row.path)
+        return not problem and placing.is_settled(text, piece_of(row))
+
+    def of(self, path: str) -> tuple[str | None, str]:
+        """A file's text, and why it cannot be had."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = text_of(self._workspace, path)
+            except WorkspaceError as error:
+                self._texts[path], self._problems[path] = None, error.sentence
+        return self._texts[path], self._problems.get(path, "")
+
+
+def _hunk(row: StagedHunk, texts: _Texts, every: Sequence[StagedHunk]) -> Hunk:
+    """A row that waits."""
+    piece = piece_of(row)
+    text, problem = texts.of(row.path)
+    is_placed = not problem and not placing.put(text, [piece]).conflicts
+    if is_placed:
+        return _plain(row, together=[one.pk for one in partners_of(row, every)])
+    now = "" if problem else placing.standing(text, piece)
+    return _plain(row, why=problem or _CHANGED, now=now, state="conflict")
+
+
+def _plain(
+    row: StagedHunk,
+    *,
+    why: str = "",
+    now: str = "",
+    state: HunkState | None = None,
+    together: Sequence[int] = (),
+) -> Hunk:
+    piece: Piece = piece_of(row)
+    return Hunk(
+        id=row.pk,
+        run_id=row.run_id,
+        path=row.path,
+        kind=piece.kind,
+        before="\n".join(piece.before).strip("\n"),
+        after="\n".join(piece.after).strip("\n"),
+        context=(piece.previous, piece.following),
+        heading=piece.heading,
+        sources=tuple(row.sources),
+        state=state or cast("HunkState", row.state),
+        why=why,
+        now=now,
+        reason=row.reason,
+        by_review=row.actor == "review",
+        text=row.text if row.is_edited else None,
+        together_with=tuple(together),
+        staged_at=row.staged_at,
+        decided_at=row.decided_at,
+    )
