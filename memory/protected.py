@@ -14,7 +14,7 @@ from jenny.markdown import front_matter
 from jenny.workspace import names
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Change
-from memory import files
+from memory import consents, files
 
 KEEPERS = frozenset({"pipeline", "restore"})
 PEOPLE = KEEPERS | {"browser", "command", "setup"}
@@ -38,11 +38,11 @@ def guard(change: Change) -> None:
     if f"{plain}/".startswith(f"{ARCHIVE}/") and kind not in PEOPLE:
         _refuse(change.path, "belongs to the archive, which is only added to", "protected")
     if change.path in (files.INSTRUCTIONS, files.GUIDE) and kind not in PEOPLE:
-        _refuse(change.path, "changes how Jenny works", "consent")
+        _ask(change, "changes how Jenny works")
     if kind in PEOPLE | {"dream", "review"} or files.skill_of(change.path) is None:
         return
     if asks_for_every_prompt(change.old) or asks_for_every_prompt(change.new):
-        _refuse(change.path, "is a skill that is read in every conversation", "consent")
+        _ask(change, "is a skill that is read in every conversation")
 
 
 def asks_for_every_prompt(skill: bytes | None) -> bool:
@@ -62,6 +62,21 @@ def _refuse_spelling(path: str) -> None:
     if path != right:
         message = f"{names.shown(path)} was not written: the file is {names.shown(right)}."
         raise WriteRefused(message, "spelling")
+
+
+def _ask(change: Change, why: str) -> None:
+    """Let it pass where the person has consented to it once for all; else it is put before them,
+    where a chat's page can do that."""
+    if change.actor.kind != "chat":
+        _refuse(change.path, why, "consent")
+    if change.actor.run.startswith(consents.RUN) or change.path in consents.given(change.workspace):
+        return
+    message = (
+        f"{names.shown(change.path)} {why}, so it takes the user's consent. Nothing was written "
+        "yet: the change stands in the page now, and is made as soon as they allow it. Do not "
+        "repeat the call. Tell them in a sentence what it would change."
+    )
+    raise WriteRefused(message, "consent", change)
 
 
 _CURES = {

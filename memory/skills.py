@@ -21,7 +21,7 @@ from jenny.workspace import names
 from jenny.workspace.content import version_of
 from jenny.workspace.reading import Reading
 from jenny.workspace.stamped import StampedFolder
-from memory import approved, suspect
+from memory import approved, suspect, switched_off
 from memory.approved import Yes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -67,8 +67,11 @@ class Skills:
 
 
 def listing(root: Path) -> tuple[Skill, ...]:
-    """Every skill of the workspace at *root* that is not switched off, by name."""
-    return tuple(skill for skill in _SKILLS.read(root).all if not skill.disabled)
+    """Every skill of the workspace at *root* that is not switched off, by its header or by the
+    person, by name."""
+    off = switched_off.names_off(root)
+    found = _SKILLS.read(root).all
+    return tuple(skill for skill in found if not skill.disabled and skill.name not in off)
 
 
 def every(root: Path) -> tuple[Skill, ...]:
@@ -85,8 +88,10 @@ def waiting(root: Path) -> tuple[Skill, ...]:
 def blocks(root: Path) -> tuple[Block, Block]:
     """The always-on skills in full, and the list of the others; a text may be empty."""
     found = _SKILLS.read(root)
-    if found.asks:
-        return _blocks(found.all, approved.approved(root))
+    off = switched_off.names_off(root)
+    if found.asks or off:
+        left = [skill for skill in found.all if skill.name not in off]
+        return _blocks(left, approved.approved(root))
     return found.always, found.listed
 
 

@@ -4,6 +4,7 @@ from django.urls import path
 
 from jenny.chat.views import (
     changes,
+    consent,
     conversations,
     entries,
     events,
@@ -34,6 +35,11 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
     path("chat/<uuid:conversation_id>/changes/<int:turn_id>", changes.changes, name="changes"),
+    path(
+        "chat/<uuid:conversation_id>/asks/<int:request_id>",
+        consent.asked,
+        name="consent",
+    ),
     path("chat/<uuid:conversation_id>/remember", remembering.remember, name="remember"),
     path("chat/<uuid:conversation_id>/back/<str:ids>", remembering.back, name="back"),
     path("chat/<uuid:conversation_id>/keep", conversations.keep, name="keep"),

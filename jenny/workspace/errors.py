@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jenny.workspace.files import FileVersion
+    from jenny.workspace.rules import Change
 
 
 class WorkspaceError(Exception):
@@ -72,13 +73,15 @@ class WriteRefused(WorkspaceError):
     """A write rule refused the change; nothing was written.
 
     ``rule`` is a short word (``protected``, ``consent``, ``budget``, …) that code may compare.
+    ``change``: what would have been written, where somebody may still agree to it.
     """
 
-    def __init__(self, reason: str, rule: str) -> None:
+    def __init__(self, reason: str, rule: str, change: "Change | None" = None) -> None:
         """Keep which rule it was."""
         super().__init__(reason)
         self.reason = reason
         self.rule = rule
+        self.change = change
 
 
 class WriteFailed(WorkspaceError):

@@ -5,6 +5,7 @@ themselves: ``file_tools``, ``patch_tool``, ``search_tools``, ``sandbox``.
 """
 
 from jenny.agent.tools.box import (
+    PROPOSED,
     SPILL_FOLDER,
     Seen,
     Stop,
@@ -14,4 +15,13 @@ from jenny.agent.tools.box import (
     ToolOutcome,
 )
 
-__all__ = ["SPILL_FOLDER", "Seen", "Stop", "Tool", "ToolContext", "ToolOutcome", "Toolbox"]
+__all__ = [
+    "PROPOSED",
+    "SPILL_FOLDER",
+    "Seen",
+    "Stop",
+    "Tool",
+    "ToolContext",
+    "ToolOutcome",
+    "Toolbox",
+]

@@ -19,6 +19,8 @@ from jenny.workspace.files import Workspace
 
 logger = logging.getLogger(__name__)
 
+# In a refused outcome's data: the change that somebody may still agree to.
+PROPOSED = "proposed"
 SPILL_FOLDER = "output/tool-results"
 # Of the results kept there, the newest so many.
 _SPILLED = 200
@@ -129,7 +131,8 @@ class Toolbox:
         except Cancelled:
             raise
         except (ToolProblem, WorkspaceError) as problem:
-            return ToolOutcome(ok=False, content=problem.sentence)
+            data = {PROPOSED: problem.change} if getattr(problem, "change", None) else {}
+            return ToolOutcome(ok=False, content=problem.sentence, data=data)
         except Exception:
             # The outermost edge of a tool call: a fault of ours must not end the turn.
             logger.exception("tool %s failed", name)

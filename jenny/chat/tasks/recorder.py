@@ -14,14 +14,16 @@ from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
 from jenny.agent.pricing import Prices
 from jenny.agent.tokens import Usage
-from jenny.agent.tools import ToolOutcome
+from jenny.agent.tools import PROPOSED, ToolOutcome
 from jenny.agent.watch import Watch
 from jenny.chat import events
 from jenny.chat.models import Block, Message, Turn
+from jenny.chat.tasks import consent
 from jenny.chat.tasks.blocks import Blocks
 from jenny.chat.tasks.lending import Lending
 from jenny.chat.thread import renderer_of
 from jenny.markdown.streaming import StreamRenderer
+from jenny.workspace.rules import Change
 
 # A page gets text at most this often; the first words go at once.
 FLUSH_SECONDS = 0.04
@@ -99,6 +101,8 @@ class Recorder(Blocks):
             block.is_open = False
             self._store(block)
             self._send(block, self._whole(block))
+            if (change := result.data.get(PROPOSED)) is not None:
+                self._ask(change)
 
     def step_finished(
         self,
@@ -205,6 +209,14 @@ class Recorder(Blocks):
         self._is_told = True
         rows, self._taken = self._taken, []
         self.publisher.tell(self.publisher.state(), *map(self.publisher.item, rows))
+
+    def _ask(self, change: Change) -> None:
+        """Put a change before the person that only they can allow."""
+        row = consent.propose(self.turn, change)
+        text = f"Jenny asks to change {row.path}."
+        data = consent.shown(row)
+        row.block = self._create(Block.Kind.NOTE, text=text, data=data, is_open=False)
+        row.save(update_fields=["block"])
 
     def _note(self, sentence: str) -> Block:
         return self._create(Block.Kind.NOTE, text=sentence, is_open=False)

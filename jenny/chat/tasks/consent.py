@@ -1,0 +1,126 @@
+"""What the assistant asked to change and may not change by itself: put before the person, who
+allows it, allows it from now on, or declines."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from django.db.models.functions import Now
+from django.urls import reverse
+
+from jenny.chat.models import ConsentRequest, Turn
+from jenny.chat.tasks.publish import Publisher
+from jenny.workspace import diffs
+from jenny.workspace.content import version_of
+from jenny.workspace.errors import VersionMismatch, WorkspaceError
+from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.rules import Change
+from memory import consents
+
+MARK = "consent"
+type Answer = Literal["allow", "always", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What came of an answer; *ok*: it was carried out."""
+
+    ok: bool
+    sentence: str
+
+
+def propose(turn: Turn, change: Change) -> ConsentRequest:
+    """Let the change wait for the person, in place of what the conversation asked for that file
+    before."""
+    chat = turn.conversation
+    waiting = ConsentRequest.objects.filter(
+        turn__conversation=chat, path=change.path, state=ConsentRequest.State.WAITING
+    )
+    for row in waiting.select_related("block"):
+        _end(row, ConsentRequest.State.SUPERSEDED)
+    return ConsentRequest.objects.create(
+        workspace=chat.workspace,
+        turn=turn,
+        path=change.path,
+        before=change.old,
+        after=change.new,
+    )
+
+
+def shown(row: ConsentRequest) -> dict[str, object]:
+    """What the note in the answer says of it."""
+    counts = diffs.counts(before_of(row), after_of(row))
+    chat = row.turn.conversation_id
+    return {
+        "kind": MARK,
+        "path": row.path,
+        "added": counts.added,
+        "removed": counts.removed,
+        "state": row.state,
+        "url": reverse("chat:consent", args=[chat, row.pk]),
+    }
+
+
+def decide(row: ConsentRequest, answer: Answer, account: int) -> Decided:
+    """Carry out the person's answer."""
+    if answer == "no":
+        won = _end(row, ConsentRequest.State.DECLINED)
+        return Decided(won, f"{row.path} stays as it is." if won else _late(row))
+    if not _end(row, ConsentRequest.State.ALLOWED):
+        return Decided(ok=False, sentence=_late(row))
+    try:
+        _write(row, account)
+    except WorkspaceError as error:
+        _end(row, ConsentRequest.State.WAITING, was=ConsentRequest.State.ALLOWED)
+        if isinstance(error, VersionMismatch):
+            sentence = (
+                f"{row.path} was changed since Jenny asked, so nothing was written. Ask her again "
+                "in the chat, or change the file yourself."
+            )
+            return Decided(ok=False, sentence=sentence)
+        return Decided(ok=False, sentence=error.sentence)
+    said = f"{row.path} is changed as Jenny asked."
+    if answer == "always":
+        try:
+            consents.give(row.workspace.root, row.path, Actor("browser", account=account))
+        except WorkspaceError as error:
+            return Decided(ok=True, sentence=f"{said} {error.sentence}")
+        said += " From now on she may change it by herself; Settings → Skills takes that back."
+    return Decided(ok=True, sentence=said)
+
+
+def before_of(row: ConsentRequest) -> bytes | None:
+    """The file as it was when the change was proposed."""
+    return None if row.before is None else bytes(row.before)
+
+
+def after_of(row: ConsentRequest) -> bytes | None:
+    """The file as it would be."""
+    return None if row.after is None else bytes(row.after)
+
+
+def _write(row: ConsentRequest, account: int) -> None:
+    # Still the assistant's edit: what it takes out is not something that the person forgot.
+    actor = Actor("chat", account=account, run=f"{consents.RUN}{row.pk}")
+    workspace = open_workspace(row.workspace.root, actor)
+    before = before_of(row)
+    expect = None if before is None else version_of(before)
+    workspace.write_many({row.path: after_of(row)}, expect={row.path: expect})
+
+
+def _end(row: ConsentRequest, state: str, *, was: str = ConsentRequest.State.WAITING) -> bool:
+    """Move it on, and its note with it. ``False``: somebody else did, otherwise."""
+    rows = ConsentRequest.objects.filter(pk=row.pk, state=was)
+    if not rows.update(state=state, decided_at=Now()):
+        return False
+    row.state = state
+    block = row.block
+    if block is not None:
+        block.data["state"] = state
+        block.save(update_fields=["data"])
+        Publisher(row.turn.conversation).message(block.message)
+    return True
+
+
+def _late(row: ConsentRequest) -> str:
+    row.refresh_from_db(fields=["state"])
+    return f"Nothing was changed now: this was {row.state} already."
