@@ -3,6 +3,7 @@
 ``docs/settings.md`` lists every variable.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,17 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+# The library that draws diagrams is served from the package that brings it, which is not imported.
+_MERMAID = find_spec("artoo_mermaid")
+STATICFILES_DIRS = [
+    BASE_DIR / "static",
+    *(
+        [("mermaid", Path(_MERMAID.origin).parent / "assets")]
+        if _MERMAID and _MERMAID.origin
+        else []
+    ),
+]
+JENNY_MERMAID = "mermaid/mermaid.min.js"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
