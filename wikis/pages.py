@@ -8,7 +8,7 @@ import datetime as dt
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -155,17 +155,23 @@ def read(wiki: Wiki, path: str, *, limit: int = PAGE_BYTES) -> Page:
         data = file.read(limit + 1)
         status = os.fstat(file.fileno())
     is_cut = len(data) > limit
-    version = "" if is_cut else version_of(data)
-    text, problem = decoded(data[:limit], is_cut=is_cut)
+    page = parsed(wiki.inside(place), data[:limit], is_cut=is_cut)
+    return replace(page, size=status.st_size, modified=status.st_mtime)
+
+
+def parsed(path: str, data: bytes, *, is_cut: bool = False) -> Page:
+    """The page that these bytes are."""
+    text, problem = decoded(data, is_cut=is_cut)
     header = front_matter.read(text)
+    version = "" if is_cut else version_of(data)
     return Page(
-        wiki.inside(place),
+        path,
         head(header),
         header.body,
         text,
         version,
-        status.st_size,
-        status.st_mtime,
+        len(data),
+        0.0,
         is_cut=is_cut,
         problem=problem,
     )

@@ -9,6 +9,7 @@ from markdown_it.token import Token
 
 from jenny.markdown import limits
 from jenny.markdown.addresses import host, is_picture, leads_outside, safe_address
+from jenny.markdown.around import Around, Led, Outline
 from jenny.markdown.highlight import code, highlight, label
 from jenny.markdown.maths import typeset
 
@@ -45,6 +46,7 @@ class _Page:
 
     targets: int
     prefix: str
+    around: Around | None = None
     out: list[str] = field(default_factory=list)
     links: list[_Link] = field(default_factory=list)
 
@@ -61,13 +63,22 @@ class _Page:
         return self.targets >= 0
 
 
-def to_html(tokens: list[Token], carry: Carry, *, prefix: str) -> tuple[str, Carry]:
+def to_html(
+    tokens: list[Token],
+    carry: Carry,
+    *,
+    prefix: str,
+    around: Around | None = None,
+    outline: Outline | None = None,
+) -> tuple[str, Carry]:
     """One block's HTML, not yet sanitised, and what the next block has to know.
 
-    *prefix* makes the ids of footnotes unique on a page.
+    *prefix* makes the ids of footnotes unique on a page; *outline* names the headings.
     """
+    if outline is not None:
+        outline.name(tokens)
     headings = _demote(tokens, carry.headings)
-    page = _Page(carry.targets, _UNSAFE_IN_ID.sub("", prefix))
+    page = _Page(carry.targets, _UNSAFE_IN_ID.sub("", prefix), around)
     page.write(tokens)
     return "".join(page.out), Carry(headings, page.targets)
 
@@ -94,6 +105,8 @@ def _tag(_page: _Page, token: Token) -> str:
     attribute = f' start="{start}"' if isinstance(start, int) else ""
     if token.meta.get("task"):
         attribute = ' class="task"'
+    if "id" in token.meta:
+        attribute = f' id="{escape(token.meta["id"])}"'
     return f"<{token.tag}{attribute}>"
 
 
@@ -112,9 +125,15 @@ def _code_inline(_page: _Page, token: Token) -> str:
     return f"<code>{code(token.content)}</code>"
 
 
-def _code_block(_page: _Page, token: Token) -> str:
+def _code_block(page: _Page, token: Token) -> str:
     words = token.info.split(maxsplit=1)
     language = words[0] if words else ""
+    frame = page.around.diagram(token.content) if page.around and language == "mermaid" else None
+    if frame is not None:
+        return (
+            f'<iframe class="diagram" src="{escape(frame)}" sandbox="allow-scripts"'
+            ' loading="lazy" title="Diagram"></iframe>\n'
+        )
     tail = TAIL if token.meta.get("tail") else ""
     return (
         '<div class="code"><div class="code-head">'
@@ -146,6 +165,8 @@ def _task_box(_page: _Page, token: Token) -> str:
 def _link_open(page: _Page, token: Token) -> str:
     target = str(token.attrs.get("href", ""))
     address = safe_address(target)
+    if address is None and page.around is not None:
+        address = page.around.near(target)
     if address is not None and not page.affords(address):
         address = None
     page.links.append(_Link(target, address, len(page.out) + 1))
@@ -173,6 +194,9 @@ def _image(page: _Page, token: Token) -> str:
     description = _words(token.children or [])
     if is_picture(source):
         return f'<img src="{escape(source)}" alt="{escape(description)}">'
+    near = page.around.picture(source) if page.around is not None else None
+    if near is not None and page.affords(near):
+        return f'<img src="{escape(near)}" alt="{escape(description)}">'
     name = "Image"
     if description.strip():
         name += f" \u201c{escape(description, quote=False)}\u201d"
@@ -187,6 +211,20 @@ def _image(page: _Page, token: Token) -> str:
         f'<a class="remote-image" href="{escape(address)}" target="_blank"'
         f' rel="noopener nofollow">{name} \u2014 open</a>'
     )
+
+
+def _wiki_link(page: _Page, token: Token) -> str:
+    led: Led = token.meta["led"]
+    if token.meta["is_shown"] and led.kind == "there" and page.around is not None:
+        near = page.around.picture(led.address)
+        if near is not None and page.affords(near):
+            return f'<img src="{escape(near)}" alt="{escape(led.text)}">'
+    text = escape(led.text, quote=False)
+    if not page.affords(led.address):
+        return text
+    hint = f' title="{escape(led.hint)}"' if led.hint else ""
+    kind = "" if led.kind == "there" else f" {led.kind}"
+    return f'<a class="wiki-link{kind}" href="{escape(led.address)}"{hint}>{text}</a>'
 
 
 def _words(tokens: list[Token]) -> str:
@@ -255,4 +293,5 @@ _RULES: dict[str, Callable[[_Page, Token], str]] = {
     "td_open": _cell_open,
     "text": _text,
     "th_open": _cell_open,
+    "wiki_link": _wiki_link,
 }

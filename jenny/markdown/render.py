@@ -1,5 +1,8 @@
 """Markdown as HTML that may stand on a page as it is."""
 
+from dataclasses import dataclass
+
+from jenny.markdown.around import AROUND, Around, Heading, Outline
 from jenny.markdown.blocks import (
     Environment,
     footnotes_at_end,
@@ -22,10 +25,29 @@ def render(source: str, *, prefix: str = "") -> str:
     that is too large to be formatted is shown as it was written (``limits``). *prefix*
     makes the ids of footnotes unique where several texts share a page.
     """
+    return _rendered(source, prefix, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A text that stands somewhere: its HTML, and its headings with their anchors."""
+
+    html: str
+    headings: tuple[Heading, ...]
+
+
+def render_page(source: str, around: Around) -> Page:
+    """*source* as ``render`` has it, with the links, pictures and diagrams that *around* knows."""
+    outline = Outline()
+    html = _rendered(source, "", around, outline)
+    return Page(html, tuple(outline.headings))
+
+
+def _rendered(source: str, prefix: str, around: Around | None, outline: Outline | None) -> str:
     text = normalise(source)
     end = formatted_length(text)
     text, rest = text[:end], text[end:]
-    environment: Environment = {}
+    environment: Environment = {} if around is None else {AROUND: around}
     starts = line_starts(text)
     tokens = []
     for block in split(text, environment):
@@ -36,6 +58,6 @@ def render(source: str, *, prefix: str = "") -> str:
     carry = Carry()
     pieces = []
     for block in grouped(footnotes_at_end(tokens, environment)):
-        html, carry = to_html(block.tokens, carry, prefix=prefix)
-        pieces.append(sanitise(html))
+        html, carry = to_html(block.tokens, carry, prefix=prefix, around=around, outline=outline)
+        pieces.append(sanitise(html, is_page=around is not None))
     return "".join(pieces)

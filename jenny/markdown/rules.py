@@ -8,6 +8,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from jenny.markdown import limits
+from jenny.markdown.around import AROUND
 
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _OPENING_TAG = re.compile(r"<(b|del|em|i|ins|kbd|mark|q|s|small|strong|sub|sup|u)>", re.IGNORECASE)
@@ -15,6 +16,7 @@ _ADDRESS = re.compile(r"://[^\s<>\"`\x00-\x20]{1,2000}")
 _SCHEME = re.compile(r"(?<![^\W_])https?\Z", re.IGNORECASE)
 # A heading, quote, fence or list item that holds a bar is not the head of a table.
 _OTHER_BLOCK = re.compile(r"#{1,6}[ \t]|>|```|~~~|[-*+][ \t]|\d{1,9}[.)][ \t]")
+_WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,400})\]\]")
 _CHECKBOX = re.compile(r"\[([ xX])\](?=\s)")
 
 
@@ -28,6 +30,7 @@ def rules_plugin(md: MarkdownIt) -> None:
     # Asked by tables only: "table" rows are ended by whatever may end a quote.
     md.block.ruler.after("table", "table_end", _table_end, {"alt": ["blockquote"]})
     md.inline.ruler.before("autolink", "tag", _tag)
+    md.inline.ruler.before("link", "wiki_link", _wiki_link)
     md.inline.ruler.push("bare_address", _bare_address)
 
 
@@ -125,6 +128,23 @@ def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
         state.push("tag_close", name, -1)
         state.posMax = stop
     state.pos = close + len(closing)
+    return True
+
+
+def _wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+    """``[[page]]``, in texts that have surroundings to ask where it leads."""
+    around = state.env.get(AROUND)
+    if around is None or state.linkLevel > 0 or state.src[state.pos] not in "[!":
+        return False
+    found = _WIKI_LINK.match(state.src, state.pos, state.posMax)
+    if found is None or not found[2].strip():
+        return False
+    if not silent:
+        led = around.wiki_link(found[2])
+        token = state.push("wiki_link", "a", 0)
+        token.meta = {"led": led, "text": led.text, "is_shown": bool(found[1])}
+        token.content = led.text
+    state.pos = found.end()
     return True
 
 

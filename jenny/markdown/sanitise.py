@@ -155,17 +155,32 @@ _VALUES: dict[str, dict[str, set[str]]] = {
 }
 
 
-def _cleaner(*, images: bool) -> nh3.Cleaner:
+def _cleaner(*, images: bool = False, page: bool = False) -> nh3.Cleaner:
     attributes = _ATTRIBUTES | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}
-    if images:
+    values, classes, tags = dict(_VALUES), dict(_CLASSES), _TEXT_TAGS | MATH_TAGS
+    if images or page:
         attributes["img"] = {"src", "alt"}
+        tags = tags | {"img"}
+    if page:
+        # A page's headings have anchors, its links a kind, its diagrams a frame that is shut in.
+        attributes |= {heading: {"id"} for heading in ("h3", "h4", "h5", "h6")}
+        attributes["iframe"] = {"src"}
+        values["iframe"] = {
+            "sandbox": {"allow-scripts"},
+            "loading": {"lazy"},
+            "title": {"Diagram"},
+        }
+        classes["a"] = classes["a"] | {"wiki-link", "missing", "unclear"}
+        classes["iframe"] = {"diagram"}
+        tags = tags | {"iframe"}
+    judge = _only_near if page else _only_own_images if images else None
     return nh3.Cleaner(
-        tags=_TEXT_TAGS | MATH_TAGS | ({"img"} if images else set()),
+        tags=tags,
         attributes=attributes,
-        attribute_filter=_only_own_images if images else None,
-        tag_attribute_values=_VALUES,
-        allowed_classes=_CLASSES,
-        url_schemes=SCHEMES | ({"data"} if images else set()),
+        attribute_filter=judge,
+        tag_attribute_values=values,
+        allowed_classes=classes,
+        url_schemes=SCHEMES | ({"data"} if images or page else set()),
         link_rel="noopener nofollow",
     )
 
@@ -178,11 +193,24 @@ def _only_own_images(tag: str, attribute: str, value: str) -> str | None:
     return value
 
 
-_PLAIN = _cleaner(images=False)
+def _only_near(tag: str, attribute: str, value: str) -> str | None:
+    """On a page also what lies on this site."""
+    if attribute == "src" and value.startswith("/") and not value.startswith(("//", "/\\")):
+        return value if tag in {"img", "iframe"} else None
+    if tag == "iframe" and attribute == "src":
+        return None
+    return _only_own_images(tag, attribute, value)
+
+
+_PLAIN = _cleaner()
 _WITH_IMAGES = _cleaner(images=True)
+_PAGE = _cleaner(page=True)
 
 
-def sanitise(html: str) -> str:
-    """*html* without any tag, attribute, class or address that is not on the lists."""
+def sanitise(html: str, *, is_page: bool = False) -> str:
+    """*html* without any tag, attribute, class or address that is not on the lists; what a page of
+    its own may have besides (*is_page*) is more than what a message may."""
+    if is_page:
+        return _PAGE.clean(html)
     # The cleaner that knows pictures asks Python about every attribute, hence is kept for those.
     return (_WITH_IMAGES if "<img " in html else _PLAIN).clean(html)

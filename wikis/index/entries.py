@@ -19,8 +19,9 @@ BODY_CHARS = 1_000_000
 
 @dataclass(frozen=True)
 class Entry:
-    """A Markdown file of a wiki. ``path`` from the wiki's folder; ``digest`` of the text below its
-    header, for finding duplicates; ``problem``: why it cannot be read as it should."""
+    """A Markdown file of a wiki. ``path`` from the wiki's folder; ``digest`` and number of
+    ``words`` of the text below its header, for finding duplicates; ``problem``: why it cannot be
+    read as it should."""
 
     path: str
     title: str
@@ -31,6 +32,7 @@ class Entry:
     size: int
     modified: float
     digest: str
+    words: int = 0
     problem: str = ""
     header_problem: str = ""
 
@@ -76,6 +78,7 @@ def parse(path: str, data: bytes, size: int, modified: float) -> Parsed:
         )
     header = front_matter.read(text)
     head: Head = pages.head(header)
+    words = header.body.split()
     headings = tuple(pages.headings(header.body))[:HEADINGS]
     entry = Entry(
         path,
@@ -86,7 +89,8 @@ def parse(path: str, data: bytes, size: int, modified: float) -> Parsed:
         find(header.body if not header.problem else text.replace("\r\n", "\n")),
         size,
         modified,
-        blake2b(" ".join(header.body.split()).encode(), digest_size=12).hexdigest(),
+        blake2b(" ".join(words).encode(), digest_size=12).hexdigest(),
+        len(words),
         problem,
         head.problem,
     )

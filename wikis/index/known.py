@@ -265,12 +265,12 @@ def _parsed(wiki: pages.Wiki, path: str) -> Parsed | None:
     except FileMissing:
         return None
     except WorkspaceError as error:
-        return Parsed(Entry(path, path, "", (), (), (), 0, 0.0, "", error.sentence), "")
+        return Parsed(Entry(path, path, "", (), (), (), 0, 0.0, "", 0, error.sentence), "")
     try:
         return entries.read(path, descriptor)
     except OSError as error:
         problem = f"It cannot be read: {reason_of(error)}."
-        return Parsed(Entry(path, path, "", (), (), (), 0, 0.0, "", problem), "")
+        return Parsed(Entry(path, path, "", (), (), (), 0, 0.0, "", 0, problem), "")
 
 
 _INDEXES: OrderedDict[tuple[Path, Path | None], Index] = OrderedDict()

@@ -42,6 +42,29 @@ class Relations:
         return tuple(sorted(pairs))
 
     @cached_property
+    def neighbours(self) -> dict[str, tuple[str, ...]]:
+        """For each page of this wiki the others that it is linked with, either way."""
+        table: dict[str, list[str]] = defaultdict(list)
+        for one, other in self.edges:
+            table[one].append(other)
+            table[other].append(one)
+        return {path: tuple(others) for path, others in table.items()}
+
+    @cached_property
+    def outgoing(self) -> dict[str, tuple[str, ...]]:
+        """For each page the pages (and other files) of this wiki that it links to."""
+        return {
+            entry.path: tuple(
+                dict.fromkeys(
+                    row.target.path
+                    for row in rows
+                    if row.wiki == self.known.name and row.target.path
+                )
+            )
+            for entry, rows in self.by_page
+        }
+
+    @cached_property
     def incoming(self) -> dict[str, tuple[str, ...]]:
         """For each page (and other file) the pages of this wiki that link to it."""
         table: dict[str, dict[str, None]] = defaultdict(dict)

@@ -1,0 +1,1 @@
+"""The graph of pages and their links: laid out and drawn on the server, without script."""

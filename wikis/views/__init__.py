@@ -1,0 +1,1 @@
+"""The wikis' pages, by what they do."""

@@ -1,0 +1,169 @@
+"""Writing pages: edit in place, new ones, and a look at the text before it is saved. A form carries
+the version it was opened at, and nothing is written over what somebody else wrote meanwhile."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from jenny.accounts import access
+from jenny.workspace import content, names, texts
+from jenny.workspace.errors import (
+    FileMissing,
+    FileTooLarge,
+    NotText,
+    PathRefused,
+    VersionMismatch,
+    WorkspaceError,
+)
+from jenny.workspace.files import FileVersion
+from wikis import addresses, pages
+from wikis import render as rendering
+from wikis.forms import NewPageForm
+from wikis.views import frame
+from wikis.views.frame import Desk, Opened, told
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@told
+def edit(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
+    """The form with the page's text; by POST, the text is saved."""
+    desk = frame.desk(request)
+    here = frame.opened(desk, name)
+    place = here.wiki.locate(path)
+    path = here.wiki.inside(place)
+    if not pages.is_page(path) or place.is_folder:
+        raise PathRefused(f"{names.shown(path)} is no page of this wiki.")
+    if request.method == "POST":
+        return _save(request, desk, here, path)
+    current = desk.files.read(here.wiki.path(path), limit=pages.PAGE_BYTES)
+    kept = access.take_kept_text(request, request.path)
+    text = kept or current.text.removeprefix(texts.BOM)
+    return _form(
+        request, desk, here, path, {"text": text, "version": current.version, "is_kept": kept}
+    )
+
+
+@require_POST
+@told
+def preview(request: HttpRequest, name: str) -> HttpResponseBase:
+    """A text as the page will look; ``path`` says which page."""
+    desk = frame.desk(request)
+    here = frame.opened(desk, name)
+    path = request.POST.get("path", "") or pages.INDEX
+    text = request.POST.get("text", "")[: pages.PAGE_BYTES]
+    page = pages.parsed(path, text.replace("\r\n", "\n").encode("utf-8", "replace"))
+    html, diagrams = rendering.rendered(desk.index, here.known, page, text=page.body)
+    context = {"html": html.html, "title": page.title, "page": page, "diagrams": diagrams}
+    return render(request, "wikis/edit.html#preview", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@told
+def new(request: HttpRequest, name: str) -> HttpResponseBase:
+    """A new page; ``?page=`` names it, as a link to a page that is missing does."""
+    desk = frame.desk(request)
+    here = frame.opened(desk, name)
+    if request.method != "POST":
+        wanted = request.GET.get("page", "")[:400]
+        kept = access.take_kept_text(request, request.path)
+        form = NewPageForm(initial={"page": wanted, "text": kept or _beginning(wanted)})
+        return render(request, "wikis/new.html", frame.frame(desk, here) | {"form": form})
+    form = NewPageForm(request.POST)
+    if form.is_valid():
+        path = form.cleaned_data["page"]
+        data = texts.normalised(form.cleaned_data["text"], None)
+        try:
+            here.wiki.locate(path)
+            desk.files.write(here.wiki.path(path), data, expect=None)
+        except VersionMismatch:
+            form.add_error("page", "There is such a page already. Your text is kept below.")
+        except WorkspaceError as error:
+            form.add_error("page", error.sentence)
+        else:
+            messages.success(request, f"{_short(path)} is written.")
+            return redirect(addresses.page(name, path))
+    return frame.refused(request, "wikis/new.html", frame.frame(desk, here) | {"form": form})
+
+
+def _beginning(wanted: str) -> str:
+    """What a new page begins with: its title."""
+    title = pages.without_ending(wanted.strip("/").rpartition("/")[2]).strip()
+    return f"# {title}\n\n" if title else ""
+
+
+def _short(path: str) -> str:
+    return pages.without_ending(path.removeprefix(f"{pages.PAGES}/"))
+
+
+def _save(request: HttpRequest, desk: Desk, here: Opened, path: str) -> HttpResponse:
+    """Write what was sent, if the page is still the one it was made from."""
+    if not {"text", "version"} <= request.POST.keys():
+        raise FileMissing("This is not what the editor sends. Nothing was written.")
+    text, version = request.POST["text"], request.POST["version"]
+    context: dict[str, Any] = {"text": text, "version": version}
+    whole = here.wiki.path(path)
+    try:
+        if len(texts.normalised(text, None)) > pages.PAGE_BYTES:
+            message = (
+                f"The text is larger than {pages.PAGE_BYTES:,} bytes, the most that a page may "
+                "have here. Nothing was written; your text is below."
+            )
+            raise FileTooLarge(message)
+        current = _current(desk, whole)
+        if version != (current.version if current else ""):
+            return _conflict(request, desk, here, path, context | {"current": current})
+        old = current.data if current else None
+        if texts.is_same(text, old):
+            messages.success(request, "The page is as it was; there was nothing to write.")
+            return redirect(addresses.page(here.name, path))
+        desk.files.write(whole, texts.normalised(text, old), expect=version or None)
+    except VersionMismatch as error:
+        return _conflict(request, desk, here, path, context | {"current": error.current})
+    except WorkspaceError as error:
+        problem = {"problem": error.sentence, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
+        return _form(request, desk, here, path, context | problem)
+    messages.success(request, f"{_short(path)} is saved.")
+    return redirect(addresses.page(here.name, path))
+
+
+def _current(desk: Desk, path: str) -> FileVersion | None:
+    try:
+        return desk.files.read(path, limit=content.WRITE_BYTES)
+    except FileMissing:
+        return None
+
+
+def _conflict(
+    request: HttpRequest, desk: Desk, here: Opened, path: str, context: dict[str, Any]
+) -> HttpResponse:
+    """Both texts beside each other; saving once more replaces the one that is there now."""
+    current: FileVersion | None = context.pop("current")
+    theirs = ""
+    if current is not None:
+        try:
+            theirs = current.text
+        except NotText:
+            theirs = "(no text any more)"
+    more = {
+        "conflict": "changed" if current else "gone",
+        "sides": texts.side_by_side(theirs, context["text"].replace("\r\n", "\n")),
+        "version": current.version if current else "",
+        "status": HTTPStatus.CONFLICT,
+    }
+    return _form(request, desk, here, path, context | more)
+
+
+def _form(
+    request: HttpRequest, desk: Desk, here: Opened, path: str, context: dict[str, Any]
+) -> HttpResponse:
+    status = context.pop("status", HTTPStatus.OK)
+    context |= frame.frame(desk, here, path) | {
+        "page_href": addresses.page(here.name, path),
+        "preview_href": addresses.act(here.name, "preview"),
+        "short": _short(path),
+    }
+    return render(request, "wikis/edit.html", context, status=status)
