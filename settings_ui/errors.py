@@ -4,6 +4,7 @@
 
     SettingsError           for the person: ``sentence`` says what happened and what to do
       WorkspaceRefused      a workspace may not be made, named or deleted like that
+      AccountRefused        an account may not be deleted like that
 """
 
 
@@ -18,3 +19,7 @@ class SettingsError(Exception):
 
 class WorkspaceRefused(SettingsError):
     """A workspace may not be made, named or deleted like that; nothing was changed."""
+
+
+class AccountRefused(SettingsError):
+    """An account may not be deleted like that; nothing was changed."""

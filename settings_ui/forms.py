@@ -1,5 +1,6 @@
 """Forms of the settings pages."""
 
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from jenny.accounts import zones
-from jenny.accounts.models import Account
+from jenny.accounts.models import Account, TwoFactor
 
 
 class PasswordForm(forms.Form):
@@ -47,6 +48,71 @@ class PasswordForm(forms.Form):
         given: str = self.cleaned_data["new_password"]
         password_validation.validate_password(given, self.person)
         return given
+
+
+class ProofForm(forms.Form):
+    """Who asks is who they say: the password and, where a second factor is on, a code."""
+
+    password = forms.CharField(
+        label="Your password",
+        strip=False,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    code = forms.CharField(
+        label="Code",
+        max_length=40,
+        help_text="From your authenticator app, or a recovery code.",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, request: HttpRequest, person: Account, **kwargs: Any) -> None:
+        """*person* is who has to prove it by *request*."""
+        super().__init__(*args, **kwargs)
+        self.request, self.person = request, person
+        self.factor = TwoFactor.of(person)
+        if self.factor is None:
+            del self.fields["code"]
+
+    def clean(self) -> dict[str, Any]:
+        """The right password, tried like a login's; only then is the code looked at."""
+        data = super().clean() or {}
+        if not data.get("password") or self.errors:
+            return data
+        found = authenticate(self.request, username=self.person.username, password=data["password"])
+        if found != self.person:
+            self.add_error("password", "This is not your password.")
+        elif self.factor is not None and not self.factor.try_code(data["code"]):
+            self.factor.refresh_from_db()
+            minutes = self.factor.minutes_to_wait
+            self.add_error(
+                "code",
+                f"Too many wrong codes. Try again in {minutes} minutes."
+                if minutes
+                else "This code is not right, or was used before.",
+            )
+        return data
+
+
+class ClosingForm(ProofForm):
+    """An account is to be deleted; an owner beside others names who is the owner then."""
+
+    successor = forms.ModelChoiceField(
+        label="Who is the owner then?",
+        queryset=Account.objects.none(),
+        help_text="The owner runs this instance: Settings → System and the operator's pages.",
+    )
+
+    def __init__(self, *args: Any, others: Sequence[Account], **kwargs: Any) -> None:
+        """*others*: who may be the owner in their place; empty: nobody is asked for."""
+        super().__init__(*args, **kwargs)
+        if not others:
+            del self.fields["successor"]
+            return
+        rows = Account.objects.filter(pk__in=[one.pk for one in others]).order_by("username")
+        # The stubs know a form's field as a Field, which has no queryset.
+        self.fields["successor"].queryset = rows  # type: ignore[attr-defined]
+        self.order_fields(["successor", "password", "code"])
 
 
 class TimeZoneForm(forms.Form):

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jenny.accounts.models import Workspace
 from jenny.workspace import trash
-from settings_ui.management import workspaces
+from settings_ui.management import closing, workspaces
 
 # A file that was arriving in pieces and has got none for so long will not be finished.
 UPLOAD_SECONDS = 24 * 3600
@@ -27,6 +27,7 @@ def tidy() -> None:
     now = int(time.time())
     stores = settings.JENNY_DATA.trash
     workspaces.purge(timezone.now())
+    closing.clear()
     # The trash of a deleted workspace stays as long as that can be brought back.
     kept = Workspace.all_objects.exclude(deleted_at__isnull=False, folder_made_at=None)
     known = {str(key) for key in kept.values_list("pk", flat=True)}

@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, jobs, privacy, usage, values, workspaces
+from settings_ui.views import account, closing, jobs, privacy, two_factor, usage, values, workspaces
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 from settings_ui.views.models import page as models
@@ -30,6 +30,16 @@ urlpatterns = [
     path("settings/account/", account.page, name="settings_account"),
     path("settings/account/password", account.password, name="settings_password"),
     path("settings/account/timezone", account.time_zone, name="settings_time_zone"),
+    path("settings/account/two-factor/", two_factor.page, name="settings_two_factor"),
+    path("settings/account/two-factor/begin", two_factor.begin, name="settings_two_factor_begin"),
+    path(
+        "settings/account/two-factor/confirm",
+        two_factor.confirm,
+        name="settings_two_factor_confirm",
+    ),
+    path("settings/account/two-factor/renew", two_factor.renew, name="settings_two_factor_renew"),
+    path("settings/account/two-factor/end", two_factor.end, name="settings_two_factor_end"),
+    path("settings/account/delete/", closing.delete, name="settings_account_delete"),
     path("settings/account/sessions/end-others", account.end_others, name="settings_end_others"),
     path(
         "settings/account/sessions/<int:session_id>/end",

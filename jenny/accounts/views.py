@@ -2,25 +2,28 @@
 
 import math
 from typing import Any
+from urllib.parse import urlencode
 
 from axes.models import AccessAttempt
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import login as log_in
 from django.contrib.auth import logout as log_out
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, kept, setup_token, zones
+from jenny.accounts import access, halfway, kept, setup_token, zones
 from jenny.accounts.errors import OwnerExists
-from jenny.accounts.forms import ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
-from jenny.accounts.models import Account
+from jenny.accounts.forms import CodeForm, ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
+from jenny.accounts.models import Account, RecoveryCode, TwoFactor
 from jenny.workspace.config import load
 from jenny.workspace.errors import WorkspaceError
 
@@ -30,6 +33,12 @@ _WRONG = (
     "started (with Docker: docker compose logs web) and in the file setup_token in the data "
     "folder."
 )
+_NO_CODE = (
+    "This code is not right, or was used before. Wait for the next one of your app, or take a "
+    "recovery code that you have not used."
+)
+_FEW_CODES = 3
+_NO_GOALS = frozenset({"login", "login_code", "logout", "setup"})
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -121,8 +130,81 @@ def login(request: HttpRequest) -> HttpResponse:
     form = LoginForm(request.POST, request=request)
     if not form.is_valid() or form.account is None:
         return _login_page(request, form, goal, status=422)
+    if TwoFactor.of(form.account) is not None:
+        # A session that somebody planted is worth nothing from here on.
+        request.session.cycle_key()
+        halfway.begin(request.session, form.account.pk, form.account.get_session_auth_hash())
+        return redirect(f"{reverse('login_code')}?{urlencode({'next': goal})}")
     log_in(request, form.account, backend=_BACKEND)
     return redirect(goal)
+
+
+@login_not_required
+@sensitive_post_parameters("code")
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def login_code(request: HttpRequest) -> HttpResponse:
+    """The second step, for an account with a second factor, after the right password."""
+    goal = _goal(request)
+    if request.user.is_authenticated:
+        return redirect(goal)
+    person, factor = _halfway(request)
+    if person is None or factor is None:
+        return redirect(f"{settings.LOGIN_URL}?{urlencode({'next': goal})}")
+    if request.method != "POST":
+        return _code_page(request, CodeForm(), goal, minutes=factor.minutes_to_wait)
+    if refused := _refused(request, factor, goal):
+        return refused
+    halfway.forget(request.session)
+    log_in(request, person, backend=_BACKEND)
+    left = RecoveryCode.left(person)
+    if left <= _FEW_CODES:
+        count = "one recovery code" if left == 1 else f"{left or 'no'} recovery codes"
+        messages.warning(
+            request, f"You have {count} left. New ones: Settings → Account → Two-factor."
+        )
+    return redirect(goal)
+
+
+def _refused(request: HttpRequest, factor: TwoFactor, goal: str) -> HttpResponse | None:
+    """What is answered to a code that is not taken; ``None``: it is."""
+    form = CodeForm(request.POST)
+    if form.is_valid():
+        if factor.try_code(form.cleaned_data["code"]):
+            return None
+        factor.refresh_from_db()
+        if minutes := factor.minutes_to_wait:
+            return _code_page(request, CodeForm(), goal, minutes=minutes)
+        form.add_error("code", _NO_CODE)
+    return _code_page(request, form, goal, status=422)
+
+
+def _halfway(request: HttpRequest) -> tuple[Account | None, TwoFactor | None]:
+    """Who gave the right password a moment ago, unless it is another one by now."""
+    found = halfway.read(request.session)
+    person = Account.objects.filter(pk=found.account, is_active=True).first() if found else None
+    if person is None or found is None:
+        return None, None
+    if not constant_time_compare(person.get_session_auth_hash(), found.proof):
+        return None, None
+    return person, TwoFactor.of(person)
+
+
+def _code_page(
+    request: HttpRequest, form: CodeForm, goal: str, *, status: int = 200, minutes: int = 0
+) -> HttpResponse:
+    context = {
+        "form": form,
+        "next": goal,
+        "kept_text": kept.newest(request.session),
+        "locked_minutes": minutes,
+    }
+    response = render(
+        request, "accounts/login_code.html", context, status=429 if minutes else status
+    )
+    if minutes:
+        response["Retry-After"] = str(minutes * 60)
+    return response
 
 
 def _goal(request: HttpRequest) -> str:
@@ -138,7 +220,7 @@ def _goal(request: HttpRequest) -> str:
         found = resolve(path)
     except Resolver404:
         return settings.LOGIN_REDIRECT_URL
-    return settings.LOGIN_REDIRECT_URL if found.url_name in {"login", "logout", "setup"} else goal
+    return settings.LOGIN_REDIRECT_URL if found.url_name in _NO_GOALS else goal
 
 
 def _login_page(

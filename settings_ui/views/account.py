@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.accounts import access
-from jenny.accounts.models import Account, LoginSession, Workspace
+from jenny.accounts.models import Account, LoginSession, TwoFactor, Workspace
 from jenny.workspace import config
 from jenny.workspace.errors import WorkspaceError
 from settings_ui.forms import PasswordForm, TimeZoneForm
@@ -98,6 +98,7 @@ def _page(
     context = {
         "password_form": password_form or PasswordForm(request=request, person=person),
         "zone_form": zone_form or TimeZoneForm(initial={"timezone": person.time_zone}),
+        "has_factor": TwoFactor.of(person) is not None,
         "sessions": [
             {"row": row, "is_own": row.session_key == own}
             for row in person.login_sessions.order_by("-seen_at")

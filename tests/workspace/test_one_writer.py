@@ -17,6 +17,7 @@ ELSEWHERE = {
     "jenny/management/database.py": "backs the database up before migrating",
     "settings_ui/browsing/zips.py": "a download, which is a stream and no file",
     "settings_ui/tasks.py": "the trash and parts of uploads, in the data folder",
+    "settings_ui/management/closing.py": "folders of deleted accounts, in the data folder",
     "settings_ui/views/files/upload.py": "parts of uploads, in the data folder",
     "wikis/index/store.py": "the search index in the data folder's cache",
     "memory/management/commands/snapshot.py": "writes the file that its --output names",

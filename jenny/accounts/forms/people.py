@@ -70,6 +70,24 @@ class SetupForm(forms.Form):
         return data
 
 
+class CodeForm(forms.Form):
+    """The second step of a login."""
+
+    code = forms.CharField(
+        label="Code",
+        max_length=40,
+        help_text="Six digits from your authenticator app, or one of your recovery codes.",
+        widget=forms.TextInput(
+            attrs={
+                "autocomplete": "one-time-code",
+                "autocapitalize": "none",
+                "spellcheck": "false",
+                "autofocus": True,
+            }
+        ),
+    )
+
+
 class LoginForm(forms.Form):
     """A name and a password. One sentence for every way in which they can be wrong."""
 

@@ -1,0 +1,115 @@
+"""An account is deleted, with everything that is its own.
+
+The rows go at once, all or none; with them every run loses its lease, every session ends, and what
+waits in the queue finds nothing. Folders are cleared after that, and again for a day, should a run
+that was under way have written something late. A slug is never used again.
+"""
+
+import logging
+import shutil
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from axes.utils import reset
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Account, Leftover, Workspace
+from settings_ui.errors import AccountRefused
+from settings_ui.management import workspaces
+
+log = logging.getLogger(__name__)
+
+_AGAIN_FOR = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Goes:
+    """What goes with an account: each workspace by name, with what is inside, in words."""
+
+    workspaces: tuple[tuple[str, str], ...]
+    keys: int
+    sessions: int
+
+    def as_json(self) -> dict[str, object]:
+        """For a command's answer."""
+        return {
+            "workspaces": [{"name": name, "inside": inside} for name, inside in self.workspaces],
+            "keys": self.keys,
+            "sessions": self.sessions,
+        }
+
+
+def goes(person: Account) -> Goes:
+    """What would go, also workspaces that were deleted and could still be brought back."""
+    rows = [*workspaces.live(person), *workspaces.deleted(person)]
+    return Goes(
+        workspaces=tuple((row.name, workspaces.inside(row).sentence) for row in rows),
+        keys=person.api_keys.count(),
+        sessions=person.login_sessions.count(),
+    )
+
+
+def others(person: Account) -> list[Account]:
+    """Who could be the owner in that account's place; empty for whoever is none."""
+    if not person.is_superuser:
+        return []
+    rows = Account.objects.filter(is_active=True).exclude(pk=person.pk)
+    return list(rows.order_by("username"))
+
+
+def delete(person: Account, successor: Account | None = None) -> None:
+    """Delete the account. *successor* becomes the owner in its place.
+
+    :raises AccountRefused: it is the owner's, others are there, and no successor was named.
+    """
+    with transaction.atomic():
+        row = Account.objects.select_for_update().get(pk=person.pk)
+        if row.is_superuser and others(row):
+            if successor is None or successor not in others(row):
+                raise AccountRefused(
+                    "This account is the owner's, and there are others. Say which of them is the "
+                    "owner from then on. Nothing was deleted."
+                )
+            # Two owners at a time are refused by the database.
+            Account.objects.filter(pk=row.pk).update(is_superuser=False)
+            Account.objects.filter(pk=successor.pk).update(is_superuser=True)
+        for one in Workspace.all_objects.filter(owner=row):
+            Leftover.objects.create(slug=one.slug, name=str(one.pk))
+        Leftover.objects.create(name=str(row.pk))
+        row.end_sessions()
+        row.delete()
+    reset(username=person.username.casefold())
+    log.info("account.deleted", extra={"account": person.pk})
+    clear()
+
+
+def clear() -> int:
+    """Remove folders of deleted accounts; how many rows are done. Safe to break off and repeat."""
+    late = Q(cleared_at=None) | Q(deleted_at__gte=Now() - _AGAIN_FOR)
+    done = 0
+    for row in Leftover.objects.filter(late):
+        folders = _folders(row)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        if any(folder.exists() for folder in folders):
+            log.warning("account.not_cleared", extra={"leftover": row.pk})
+            continue
+        if row.cleared_at is None:
+            Leftover.objects.filter(pk=row.pk).update(cleared_at=Now())
+            done += 1
+    return done
+
+
+def _folders(row: Leftover) -> list[Path]:
+    # A restored database may have a row again: a folder that is somebody's now is not taken.
+    data = settings.JENNY_DATA
+    if not row.slug:
+        is_taken = Account.objects.filter(pk=row.name).exists()
+        return [] if is_taken else [data.uploads / row.name]
+    if Workspace.all_objects.filter(Q(slug=row.slug) | Q(pk=row.name)).exists():
+        return []
+    return [data.workspaces / row.slug, data.snapshots / f"{row.name}.git", data.trash / row.name]
