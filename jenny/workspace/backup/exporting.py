@@ -97,7 +97,7 @@ def _left_out(row: FileRow, why: str) -> str:
 
 def _counted(rows: Iterable[Row], counts: dict[str, int]) -> Iterable[Row]:
     for row in rows:
-        kind = f"kind {row.get('kind')}"
+        kind = f"kind {row.get('row')}"
         counts[kind] = counts.get(kind, 0) + 1
         yield row
 

@@ -1,6 +1,7 @@
 """Judging a history that was fetched: what its snapshots and versions say, to the last folder."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -160,10 +161,12 @@ def _judge_skipped(repo: Objects, commit: str) -> None:
 
 
 def _is_sound(shot: Snapshot) -> bool:
-    before = shot.before is None or (isinstance(shot.before, str) and len(shot.before) <= 24)  # noqa: PLR2004  (an id)
+    before = shot.before is None or re.fullmatch(r"\d{1,9}-[0-9a-f]{8}", str(shot.before))
     numbers = (shot.files, shot.size, shot.skipped, *_changes(shot))
     is_counted = all(0 <= number < _MOST_NUMBER for number in numbers)
-    return is_counted and before and shot.trigger in TRIGGERS and len(shot.label) <= _MOST_LABEL
+    return (
+        bool(before) and is_counted and shot.trigger in TRIGGERS and len(shot.label) <= _MOST_LABEL
+    )
 
 
 def _changes(shot: Snapshot) -> tuple[int, ...]:
