@@ -31,10 +31,12 @@ class MemoryConfig(AppConfig):
         # It needs the models, which are loaded only now.
         from jenny.accounts.management import notices  # noqa: PLC0415
         from memory.management import snapshots, staging  # noqa: PLC0415
+        from memory.management import approval_notices  # noqa: PLC0415
         from memory.management.dreaming import book  # noqa: PLC0415
         from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
+        notices.register("approvals", approval_notices.of)
         notices.register("dream", dreams.of)
         funnel.register_fence(book.fence)
         overlay.register_sources(staging.source, staging.unwanted)

@@ -31,7 +31,8 @@ _TOLD: dict[Status, str] = {
     "held": f"Dream is held ({{count}} of {TRIES}): {{why}} {_KEPT} Make room in the file, or "
     f"raise its budget in {SETTINGS}.",
     "gave_up": f"Dream gave up on {{entries}} after {TRIES} runs. {{why}}",
-    "waiting": "Dream's changes are waiting for approval.",
+    "waiting": "Dream's changes are waiting for approval. Until you decide, chats are shown them "
+    "as proposed.",
     "interrupted": INTERRUPTED,
     "paused": f"Dream paused: {{why}} {_KEPT}",
     "nothing_pending": "Nothing to process. {waits}",

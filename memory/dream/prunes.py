@@ -1,11 +1,11 @@
 """What a run took out of the memory files, and whether that was much: more than 30 % of a file's
-characters, or more than 8 entries.
+characters, or 8 entries.
 
 Looked up in what the run left behind: the archive for files that have one, its versions for the
 others. What was reworded, moved, or stands in a memory file again was not taken out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,18 +35,25 @@ class Taken:
     @property
     def is_large(self) -> bool:
         """Whether a person is told of it."""
-        return len(self.lines) > ENTRIES or self.chars > SHARE * max(self.size, 1)
+        return len(self.lines) >= ENTRIES or self.chars > SHARE * max(self.size, 1)
 
 
-def of_run(root: Path, run: str, commits: Sequence[str]) -> tuple[Taken, ...]:
-    """What a run took out of the memory files, by its name and its versions."""
+def of_run(root: Path, runs: Collection[str], commits: Sequence[str]) -> tuple[Taken, ...]:
+    """What a run took out of the memory files, by the names of its parts and its versions, in
+    order."""
     changes = _changes(root, commits)
+    standing = _standing(root)
     found = []
     for file in files.MEMORY_FILES:
         own = [change for change in changes if change.path == file.path]
-        lines = _archived(root, run, file.path) if file.archived else _left(own)
-        standing = _standing(root)
-        lines = [line for line in lines if normal(line.text) not in standing]
+        lines = _archived(root, runs, file.path) if file.archived else _left(own)
+        came = [fact.text for row in own for fact in keep.leaving_facts(row.new, row.old)]
+        lines = [
+            line
+            for line in lines
+            if normal(line.text) not in standing
+            and not any(is_alike([line.text], [text]) for text in came)
+        ]
         if not lines:
             continue
         chars = sum(len(line.text) for line in lines)
@@ -56,27 +63,23 @@ def of_run(root: Path, run: str, commits: Sequence[str]) -> tuple[Taken, ...]:
     return tuple(found)
 
 
-def _archived(root: Path, run: str, path: str) -> list[Pruned]:
+def _archived(root: Path, runs: Collection[str], path: str) -> list[Pruned]:
     """What of a file the run moved to the archive."""
     return [
         Pruned(row.text, row.heading, row.kind, row.id)
         for row in archive.listing(root)
         if row.source == path
-        and any(event.run == run and event.reason != _REWORDED for event in row.events)
+        and any(event.run in runs and event.reason != _REWORDED for event in row.events)
     ]
 
 
 def _left(changes: Sequence[FileChange]) -> list[Pruned]:
     """What left a file that has no archive, by the run's versions."""
-    found = []
-    for change in changes:
-        came = [fact.text for fact in keep.leaving_facts(change.new, change.old)]
-        found += [
-            Pruned(fact.text, fact.heading, fact.kind)
-            for fact in keep.leaving_facts(change.old, change.new)
-            if not any(is_alike([fact.text], [text]) for text in came)
-        ]
-    return found
+    return [
+        Pruned(fact.text, fact.heading, fact.kind)
+        for change in changes
+        for fact in keep.leaving_facts(change.old, change.new)
+    ]
 
 
 def _changes(root: Path, commits: Sequence[str]) -> list[FileChange]:

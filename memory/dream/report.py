@@ -16,16 +16,16 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.tracked import CURSOR
 from memory import archive, skills
-from memory.dream import refusals
+from memory.dream import refusals, wording
 from memory.dream.values import Attempt, EntryVerdict
 from memory.facts import normal
 
-NAMED = 10
 DIFF_CHARS = 6_000
 _LINES = 200
 _TEXT_CHARS = 300
 _WORDS = {
     "saved": "saved",
+    "waiting": "waiting for approval",
     "already_known": "already known",
     "not_kept": "not kept",
     "unaccounted": "not accounted for",
@@ -75,7 +75,8 @@ class Refused:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All of it. *added* and *removed* are lines by file, without those that moved. *waiting* are
-    skills that wait for the user's yes."""
+    skills that wait for the user's yes, *staged* writes that wait for it, by file: lines that would
+    come, and lines that would go."""
 
     files: tuple[FileRow, ...] = ()
     added: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -85,6 +86,7 @@ class Report:
     refused: tuple[Refused, ...] = ()
     verdicts: tuple[EntryVerdict, ...] = ()
     waiting: tuple[str, ...] = ()
+    staged: dict[str, tuple[int, int]] = field(default_factory=dict)
     snapshot: str = ""
     commits: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -125,6 +127,7 @@ def make(
         refused=tuple(map(_refused, refusals.open_refusals(attempts))),
         verdicts=tuple(verdicts),
         waiting=tuple(skill.name for skill in skills.waiting(root) if skill.path in touched),
+        staged=_staged(attempts),
         snapshot=snapshot,
         commits=tuple(commits),
         notes=notes,
@@ -138,7 +141,7 @@ def _net(attempts: Sequence[Attempt]) -> tuple[dict[str, Counter[str]], dict[str
     added: dict[str, Counter[str]] = {}
     removed: dict[str, Counter[str]] = {}
     for attempt in attempts:
-        if not attempt.ok:
+        if not attempt.ok or attempt.waits:
             continue
         came = added.setdefault(attempt.path, Counter())
         went = removed.setdefault(attempt.path, Counter())
@@ -147,6 +150,16 @@ def _net(attempts: Sequence[Attempt]) -> tuple[dict[str, Counter[str]], dict[str
         for line in attempt.added:
             (went if went[line] > 0 else came)[line] += -1 if went[line] > 0 else 1
     return added, removed
+
+
+def _staged(attempts: Sequence[Attempt]) -> dict[str, tuple[int, int]]:
+    """What waits for approval, by file: how many lines would come, and how many go."""
+    found: dict[str, tuple[int, int]] = {}
+    for attempt in attempts:
+        if attempt.ok and attempt.waits:
+            came, went = found.get(attempt.path, (0, 0))
+            found[attempt.path] = came + len(attempt.added), went + len(attempt.removed)
+    return found
 
 
 def _moved(added: dict[str, Counter[str]], removed: dict[str, Counter[str]]) -> tuple[Moved, ...]:
@@ -194,7 +207,8 @@ def _rows(
     removed: dict[str, Counter[str]],
 ) -> tuple[FileRow, ...]:
     """The files by the attempts alone, where there is no version of them."""
-    paths = dict.fromkeys(attempt.path for attempt in attempts if attempt.ok)
+    landed = (attempt for attempt in attempts if attempt.ok and not attempt.waits)
+    paths = dict.fromkeys(attempt.path for attempt in landed)
     return tuple(FileRow(path, added[path].total(), removed[path].total()) for path in paths)
 
 
@@ -215,7 +229,10 @@ def _kept(root: Path, ids: Iterable[str]) -> Iterator[Kept]:
 
 def _refused(attempt: Attempt) -> Refused:
     return Refused(
-        attempt.path, attempt.rule, attempt.sentence[: 2 * _TEXT_CHARS], attempt.added[:NAMED]
+        attempt.path,
+        attempt.rule,
+        attempt.sentence[: 2 * _TEXT_CHARS],
+        attempt.added[: wording.NAMED],
     )
 
 
@@ -228,28 +245,35 @@ def _parts(report: Report) -> Iterator[str]:
         yield "\n".join(_file_line(row) for row in report.files)
     if report.diff:
         yield diffs.fenced(report.diff)
-    yield _listed(
+    yield wording.listed(
         "Moved",
         [
-            f"{_quoted(row.text)} from {diffs.code_span(row.source)} to "
+            f"{wording.quoted(row.text)} from {diffs.code_span(row.source)} to "
             f"{diffs.code_span(row.target)}"
             for row in report.moved
         ],
     )
-    yield _listed(
+    yield wording.listed(
         "Moved to the archive (`/recall` with an id shows it)",
-        [f"{diffs.code_span(row.id)} {_quoted(row.text)}" for row in report.archived],
+        [f"{diffs.code_span(row.id)} {wording.quoted(row.text)}" for row in report.archived],
     )
-    yield _listed(
+    yield wording.listed(
         "Refused, and never made good",
-        [f"{diffs.code_span(row.path)}: {_plain(row.sentence)}" for row in report.refused],
+        [f"{diffs.code_span(row.path)}: {wording.plain(row.sentence)}" for row in report.refused],
+    )
+    yield wording.listed(
+        "Waiting for your approval ([Memory](/memory/approvals/))",
+        [
+            f"{diffs.code_span(path)} +{came} −{went}"
+            for path, (came, went) in report.staged.items()
+        ],
     )
     for name in report.waiting:
         yield (
             f"The skill {diffs.code_span(name)} asks to be read in every conversation. Until you "
             "agree to that, it is only listed."
         )
-    if report.files or report.refused:
+    if report.files or report.refused or report.staged:
         yield _entries(report.verdicts)
     if report.commits:
         yield f"`/dream-restore {report.commits[-1][:8]}` undoes it."
@@ -267,20 +291,3 @@ def _entries(verdicts: Sequence[EntryVerdict]) -> str:
     counts: Counter[str] = Counter(row.kind for row in verdicts)
     told = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
     return f"{len(verdicts)} {'entry' if len(verdicts) == 1 else 'entries'}: {told}."
-
-
-def _listed(title: str, rows: Sequence[str]) -> str:
-    if not rows:
-        return ""
-    left = len(rows) - NAMED
-    more = [f"- and {left} more"] if left > 0 else []
-    return "\n".join([f"{title}:", "", *(f"- {row}" for row in rows[:NAMED]), *more])
-
-
-def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return diffs.code_span(line if len(line) <= 120 else f"{line[:119]}…")  # noqa: PLR2004
-
-
-def _plain(text: str) -> str:
-    return "".join(f"\\{char}" if char in "\\`*_[]<>|~$#" else char for char in text)

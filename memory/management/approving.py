@@ -84,20 +84,20 @@ def accept(
 ) -> Outcome:
     """Write the hunk to its file, through the rules of every write.
 
-    *text*: other words to write in its place (also what solves a conflict). *seen*: of a conflict,
-    what the person was shown as standing there (``Hunk.now``); when something else stands there by
-    now, nothing is written. *kind*: ``browser`` or ``command``, where the person is.
+    *text*: other words to write in its place. *seen*: of a conflict, what the person was shown as
+    standing there (``Hunk.now``), and what the hunk, or *text*, is to stand in the place of; when
+    something else stands there by now, nothing is written. A conflict is solved by either; with
+    neither it goes on waiting. *kind*: ``browser`` or ``command``, where the person is.
     """
 
     def judge(case: Case) -> str:
         deciding.land(case, text=text, seen=seen)
+        goes = case.row.kind == "remove" and not (text or "").strip() and not case.partners
         where = " and ".join(dict.fromkeys(row.path for row in case.rows))
-        return f"Accepted: it stands in {where} now."
+        return f"Accepted: it is out of {where}." if goes else f"Accepted: {where} says it now."
 
     made = _decide(_Asked(workspace, hunk_id, account, kind), State.ACCEPTED, judge)
-    if made.ok and made.hunk is not None:
-        made = _with_version(workspace, made)
-    return made
+    return _with_version(workspace, made) if made.ok else made
 
 
 def reject(
@@ -207,16 +207,20 @@ def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcom
 
 def _with_version(workspace: Workspace, made: Outcome) -> Outcome:
     """Put what was accepted into a version, and note it with its run."""
-    run_id = made.hunk.run_id if made.hunk else None
+    hunk = made.hunk
+    if hunk is None:
+        return made
+    run_id = hunk.run_id
     run = DreamRun.objects.filter(pk=run_id).first() if run_id is not None else None
     notes = []
     try:
         if run is None or run.state != DreamRun.State.ENDED:
             record.commit_pending(workspace.root)
             return made
-        found = record.commit_run(workspace.root, RunNote(run.name, SUBJECT))
-        commits = [one.sha for one in found.versions if run.name in one.runs]
-        archived = traces.archived_by(workspace.root, run.name)
+        name = deciding.name_of(StagedHunk.objects.select_related("run").get(pk=hunk.id))
+        found = record.commit_run(workspace.root, RunNote(name, SUBJECT))
+        commits = [one.sha for one in found.versions if name in one.runs]
+        archived = traces.archived_by(workspace.root, name)
     except VersionsOff as error:
         notes = [f"Versions are off. {error.sentence}"]
     except WorkspaceError as error:

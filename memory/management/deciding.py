@@ -21,6 +21,7 @@ from memory import ledger, skills
 from memory.approval import placing, saying
 from memory.approval.text_lines import lines_of
 from memory.approval.values import Kind
+from memory.dream.review import SUFFIX
 from memory.dream.tools.drafts import Draft, Refusal, check
 from memory.errors import NotApproved
 from memory.forgotten import stones
@@ -218,7 +219,7 @@ def _placed(row: StagedHunk, old: str | None, text: str | None, seen: str | None
     placed = placing.put(old, [piece])
     if not placed.conflicts:
         return placed.text or ""
-    if text is None:
+    if text is None and seen is None:
         message = (
             f"Its place in {row.path} has changed meanwhile, so nothing was written. Look at both "
             "texts, and write what is to stand there."
@@ -254,12 +255,19 @@ def _write(found: Case, new: dict[str, str]) -> None:
     actor = Actor(
         row.actor,
         account=found.account.pk if found.account else None,
-        run=row.run.name if row.run else "",
+        run=name_of(row),
         sources=tuple(sorted({cursor for one in found.rows for cursor in one.sources})),
         reason=row.reason,
     )
     workspace = open_workspace(found.workspace.root, actor)
     workspace.write_many({path: text.encode() for path, text in new.items()})
+
+
+def name_of(row: StagedHunk) -> str:
+    """What the run that proposed it is called in the write log; a review has a name of its own."""
+    if row.run is None:
+        return ""
+    return f"{row.run.name}{SUFFIX}" if row.actor == "review" else row.run.name
 
 
 def _mark(found: Case, state: State, text: str | None) -> None:

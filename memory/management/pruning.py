@@ -17,6 +17,7 @@ from memory.approval.values import Outcome, Prune, Pruned
 from memory.archive import back
 from memory.archive.form import Archived
 from memory.dream import prunes
+from memory.dream.review import SUFFIX
 from memory.errors import NotArchived
 from memory.facts import normal, stated
 from memory.models import DreamRun, LargePrune
@@ -26,14 +27,19 @@ log = logging.getLogger(__name__)
 
 def note(run: DreamRun) -> None:
     """Note what a run that has ended took out of the files, where it is much."""
-    root = run.workspace.root
+    review = run.review if isinstance(run.review, dict) else {}
+    commits = list(dict.fromkeys([*review.get("commits", ()), *run.commits]))
+    if not (commits or run.archived or review.get("archived")):
+        return
+    names = {run.name, f"{run.name}{SUFFIX}"}
     try:
-        taken = prunes.of_run(root, run.name, run.commits) if run.archived or run.commits else ()
+        taken = prunes.of_run(run.workspace.root, names, commits)
     except WorkspaceError as error:
         log.warning("prune.not_known", extra={"run": run.pk, "cause": type(error).__name__})
         return
+    many = sum(len(row.lines) for row in taken) >= prunes.ENTRIES
     for row in taken:
-        if row.is_large:
+        if row.is_large or many:
             LargePrune.objects.get_or_create(
                 run=run,
                 path=row.path,

@@ -17,6 +17,7 @@ from memory.dream import aftermath, counters, outcomes, telling, traces
 from memory.dream.review import SUFFIX
 from memory.dream.reviewed import INTERRUPTED, Reviewed
 from memory.history import cursors
+from memory.management import pruning
 from memory.management.dreaming import alarms
 from memory.management.dreaming.book import BEGUN
 from memory.models import DreamRun
@@ -51,6 +52,7 @@ def take_over(run: DreamRun) -> bool:
     log.error("dream.interrupted", extra={"run": run.pk, "workspace": str(run.workspace_id)})
     DreamRun.objects.filter(pk=run.pk).update(sentence=outcomes.INTERRUPTED, **facts)
     run.refresh_from_db()
+    pruning.note(run)
     tell(run)
     return True
 

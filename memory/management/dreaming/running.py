@@ -24,7 +24,7 @@ from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
 from memory.dream import cycle, limits, outcomes
 from memory.dream.job import Done, Job, Lost
-from memory.management import origins, snapshots
+from memory.management import origins, pruning, snapshots
 from memory.management.dreaming import alarms
 from memory.management.dreaming.book import RowBook, held
 from memory.management.dreaming.heart import WATCHES, Heart
@@ -229,6 +229,7 @@ def _ended(run: DreamRun, done: Done, asked: _Model, config: Config | None) -> D
         extra={"run": run.pk, "status": run.status, "workspace": str(run.workspace_id)},
     )
     alarms.keep(run, done.standing, done.alarms)
+    pruning.note(run)
     tell(run)
     return run
 

@@ -1,0 +1,219 @@
+"""``approvals``: what of Dream's changes waits for a person, and the person's verdicts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from jenny.accounts.management.answering import (
+    AnsweringCommand,
+    before_and_after_the_verb,
+    workspace_called,
+)
+from jenny.accounts.models import Workspace
+from jenny.workspace.errors import WorkspaceError
+from memory.approval.values import Hunk, Outcome, Prune
+from memory.management import approving
+from memory.skills import Skill
+
+type Answer = dict[str, Any]
+
+_KIND = "command"
+_SHOWN = 20
+
+
+class Command(AnsweringCommand):
+    """What waits for approval."""
+
+    help = (
+        "Changes of Dream's that wait for you (Settings → Memory → Approval): list them, accept or "
+        "reject them by their numbers. Also skills that ask to be read in every conversation, and "
+        "runs that took much out of a file."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What to do; ``--json`` and ``--workspace`` stand before or after it."""
+        super().add_arguments(parser)
+        both = before_and_after_the_verb(parser)
+        verbs = parser.add_subparsers(dest="verb", required=True)
+
+        verb = verbs.add_parser("list", parents=[both], help="list what waits")
+        verb.add_argument("--run", type=int, metavar="N", help="only what this run proposed")
+        verb.add_argument("--decided", action="store_true", help="what was decided instead")
+
+        verb = verbs.add_parser("accept", parents=[both], help="write changes to their files")
+        _which(verb)
+        verb.add_argument("--text", "--edit", metavar="TEXT", help="write these words instead")
+        verb.add_argument(
+            "--over",
+            action="store_true",
+            help="of a change whose place has changed: put it in the place of what stands there",
+        )
+
+        verb = verbs.add_parser("reject", parents=[both], help="leave changes unwritten")
+        _which(verb)
+        verb.add_argument(
+            "--never", action="store_true", help="never store this: it is noted as forgotten"
+        )
+
+        verb = verbs.add_parser("skills", parents=[both], help="skills that ask for your yes")
+        verb.add_argument("--agree", metavar="NAME", help="let this one be read always, as it is")
+        verb.add_argument("--withdraw", metavar="NAME", help="take the yes back")
+
+        verb = verbs.add_parser("prunes", parents=[both], help="runs that took much out of a file")
+        verb.add_argument("--bring-back", type=int, metavar="RUN", help="bring all of it back")
+        verb.add_argument("--dismiss", type=int, metavar="RUN", help="leave it out")
+
+    def answer(self, **options: Any) -> Answer:
+        """Do what the verb says. :raises CommandError: something of it was not done."""
+        workspace = workspace_called(options["workspace"])
+        try:
+            return VERBS[options["verb"]](workspace, options)
+        except WorkspaceError as error:
+            raise CommandError(error.sentence) from error
+
+
+def _which(verb: CommandParser) -> None:
+    verb.add_argument("number", nargs="*", type=int, help="the change's number, from list")
+    verb.add_argument("--all", action="store_true", help="all that wait")
+    verb.add_argument("--run", type=int, metavar="N", help="all that this run proposed")
+
+
+def _list(workspace: Workspace, options: Answer) -> Answer:
+    look = approving.decided if options["decided"] else approving.waiting
+    rows = look(workspace, run_id=options["run"])
+    told = "\n\n".join(map(_told, rows)) or "Nothing waits for approval."
+    if options["decided"] and not rows:
+        told = "Nothing was decided."
+    return {"sentence": told, "hunks": [_facts(row) for row in rows]}
+
+
+def _accept(workspace: Workspace, options: Answer) -> Answer:
+    numbers = _numbers(workspace, options)
+    text, owner = options["text"], workspace.owner
+    if text is not None and len(numbers) != 1:
+        message = "Words of your own (--text) are for one change: name its number."
+        raise CommandError(message)
+
+    def accept(number: int) -> Outcome:
+        hunk = approving.find(workspace, number)
+        seen = hunk.now if hunk is not None and options["over"] else None
+        return approving.accept(workspace, number, account=owner, text=text, seen=seen, kind=_KIND)
+
+    return _each(numbers, accept)
+
+
+def _reject(workspace: Workspace, options: Answer) -> Answer:
+    verdict = approving.never if options["never"] else approving.reject
+    owner = workspace.owner
+    return _each(
+        _numbers(workspace, options),
+        lambda number: verdict(workspace, number, account=owner, kind=_KIND),
+    )
+
+
+def _numbers(workspace: Workspace, options: Answer) -> list[int]:
+    """Which changes are meant; what makes room comes first."""
+    given, run = list(dict.fromkeys(options["number"])), options["run"]
+    if bool(given) + bool(options["all"]) + (run is not None) != 1:
+        message = "Say which changes: their numbers, --all, or --run N. Nothing was done."
+        raise CommandError(message)
+    if given:
+        return given
+    rows = approving.waiting(workspace, run_id=run)
+    return [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
+
+
+def _each(numbers: Sequence[int], verdict: Callable[[int], Outcome]) -> Answer:
+    """Give the verdict on each. :raises CommandError: on one of them it could not be given."""
+    outcomes = [(number, verdict(number)) for number in numbers]
+    lines = [f"{number}: {made.sentence}" for number, made in outcomes]
+    told = "\n".join(lines) or "Nothing waits for approval."
+    if not all(made.ok for _, made in outcomes):
+        raise CommandError(told)
+    return {
+        "sentence": told,
+        "outcomes": [
+            {"number": number, "sentence": made.sentence, "offered": list(made.offered)}
+            for number, made in outcomes
+        ],
+    }
+
+
+def _skills(workspace: Workspace, options: Answer) -> Answer:
+    owner = workspace.owner
+    rows = approving.skills_waiting(workspace)
+    if name := options["withdraw"]:
+        path = f"skills/{name}/SKILL.md"
+        return _one(approving.withdraw_skill(workspace, path, account=owner, kind=_KIND))
+    if name := options["agree"]:
+        found = next((row for row in rows if row.name == name), None)
+        if found is None:
+            message = f"No skill called {name} waits for your yes. Nothing was done."
+            raise CommandError(message)
+        return _one(
+            approving.approve_skill(workspace, found.path, found.version, account=owner, kind=_KIND)
+        )
+    told = "\n".join(f"{row.name}: {row.description} — {row.path}" for row in rows)
+    return {
+        "sentence": told or "No skill waits for your yes.",
+        "skills": [_skill_facts(row) for row in rows],
+    }
+
+
+def _prunes(workspace: Workspace, options: Answer) -> Answer:
+    owner = workspace.owner
+    if (run := options["bring_back"]) is not None:
+        return _one(approving.bring_all_back(workspace, run, account=owner, kind=_KIND))
+    if (run := options["dismiss"]) is not None:
+        return _one(approving.dismiss(workspace, run, account=owner, kind=_KIND))
+    rows = approving.large_prunes(workspace)
+    told = "\n\n".join(map(_prune_told, rows)) or "No run took much out of a file."
+    return {"sentence": told, "prunes": [asdict(row) for row in rows]}
+
+
+def _one(made: Outcome) -> Answer:
+    if not made.ok:
+        raise CommandError(made.sentence)
+    return {"sentence": made.sentence}
+
+
+def _told(hunk: Hunk) -> str:
+    """A change in a few lines."""
+    run = f", run {hunk.run_id}" if hunk.run_id else ""
+    rests = f", entries {', '.join(map(str, hunk.sources))}" if hunk.sources else ""
+    lines = [f"{hunk.id}  {hunk.path}  {hunk.state}{run}{rests}"]
+    if hunk.why:
+        lines.append(f"  {hunk.why}")
+    lines += [f"  - {line}" for line in hunk.before.splitlines()[:_SHOWN]]
+    lines += [f"  + {line}" for line in hunk.after.splitlines()[:_SHOWN]]
+    lines += [f"  = {line}" for line in hunk.now.splitlines()[:_SHOWN]]
+    return "\n".join(lines)
+
+
+def _facts(hunk: Hunk) -> Answer:
+    stamps = {"staged_at": hunk.staged_at, "decided_at": hunk.decided_at}
+    return asdict(hunk) | {key: at.isoformat() if at else None for key, at in stamps.items()}
+
+
+def _skill_facts(row: Skill) -> Answer:
+    names = ("name", "description", "path", "version", "text")
+    return {name: getattr(row, name) for name in names}
+
+
+def _prune_told(row: Prune) -> str:
+    lines = [
+        f"  {line.archive_id or '-'}  {' '.join(line.text.split())[:160]}" for line in row.lines
+    ]
+    back = f"manage.py approvals prunes --bring-back {row.run_id}"
+    return "\n".join([row.sentence, *lines, f"  All of it comes back with: {back}"])
+
+
+VERBS: dict[str, Callable[[Workspace, Answer], Answer]] = {
+    "list": _list,
+    "accept": _accept,
+    "reject": _reject,
+    "skills": _skills,
+    "prunes": _prunes,
+}
