@@ -86,6 +86,7 @@ app.conf.update(
         "chat.make_title": {"queue": "chat"},
         "chat.consolidate": {"queue": "memory"},
         "memory.dream": {"queue": "memory"},
+        "memory.rehearse": {"queue": "memory"},
     },
     task_create_missing_queues=False,
     task_acks_late=True,

@@ -1,6 +1,7 @@
 """``dream``: one run of Dream now."""
 
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -12,12 +13,17 @@ from jenny.accounts.models import Workspace
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import files
-from memory.management.dreaming import asking, running
+from memory.dream.rehearsal import Rehearsal
+from memory.management.dreaming import asking, rehearsing, running
 from memory.management.dreaming.heart import WATCHES
 from memory.models import DreamRun
 
 # Statuses of a run that did what it was asked.
 GOOD = frozenset({"completed", "nothing_new", "nothing_pending", "waiting"})
+
+
+# Of an entry, so much is shown in a line.
+_SHOWN = 100
 
 
 class Command(AnsweringCommand):
@@ -32,6 +38,11 @@ class Command(AnsweringCommand):
         """Where."""
         super().add_arguments(parser)
         parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="say what a run now would be shown, take and change; write nothing",
+        )
 
     def answer(self, **options: Any) -> dict[str, Any]:
         """Do it. :raises CommandError: it was not done, or did not get on, and why."""
@@ -40,6 +51,8 @@ class Command(AnsweringCommand):
         signal.signal(signal.SIGINT, lambda *_: WATCHES.end())
         try:
             with valkey.for_command(settings.JENNY_DATA):
+                if options["dry_run"]:
+                    return _rehearsed(workspace, as_json=options["as_json"])
                 before = _files(workspace)
                 run = _carried_out(workspace)
                 told = facts_of(run, before, _files(workspace))
@@ -48,6 +61,50 @@ class Command(AnsweringCommand):
         if run.status not in GOOD and not options["as_json"]:
             raise CommandError(told["sentence"])
         return told
+
+
+def _rehearsed(workspace: Workspace, *, as_json: bool) -> dict[str, Any]:
+    try:
+        found = rehearsing.rehearse(workspace)
+    except WorkspaceError as error:
+        raise CommandError(error.sentence) from error
+    ok = found.status not in rehearsing.FAILED
+    if not ok and not as_json:
+        raise CommandError(found.sentence)
+    told = found.json if as_json else {}
+    return told | {
+        "ok": ok,
+        "dry_run": True,
+        "sentence": found.sentence if as_json else "\n".join(_lines(found)),
+    }
+
+
+def _lines(found: Rehearsal) -> Iterator[str]:
+    """A dry run for a terminal."""
+    count = len(found.entries)
+    more = f", and {found.waiting:,} more wait for later runs" if found.waiting else ""
+    yield f"{count} {'entry' if count == 1 else 'entries'} would be shown{more}."
+    if found.passed_over:
+        yield f"{found.passed_over} would be passed over: edited away, or forgotten."
+    for row in found.entries:
+        said = " ".join(row.text.split())
+        short = said if len(said) <= _SHOWN else f"{said[: _SHOWN - 1]}…"
+        verdict = f" → {row.verdict.replace('_', ' ')}" if row.verdict else ""
+        yield f"  {row.cursor}  {row.when}  {short}{verdict}"
+    yield ""
+    yield from found.estimate.sentences
+    yield ""
+    if found.review:
+        yield found.review
+    yield found.sentence
+    yield from found.notes
+    for text in found.archived:
+        yield f"To the archive: {text}"
+    for sentence in found.refusals:
+        yield f"Refused: {sentence}"
+    for diff in found.diffs.values():
+        yield ""
+        yield diff.rstrip("\n")
 
 
 def _carried_out(workspace: Workspace) -> DreamRun:

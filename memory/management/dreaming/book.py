@@ -106,6 +106,7 @@ class RowBook:
     def lists(self) -> Lists:
         """What earlier runs left."""
         rows = list(self._entries)
+        state = DreamState.objects.filter(workspace=self._run.workspace_id)
         by_place: dict[str, set[int]] = {place: set() for place in DreamEntry.Place.values}
         for row in rows:
             by_place[row.place].add(row.cursor)
@@ -114,7 +115,7 @@ class RowBook:
             failed=frozenset(row.cursor for row in rows if row.last_status in _FAILED),
             reoffered=frozenset(by_place[DreamEntry.Place.REOFFERED]),
             set_aside=frozenset(by_place[DreamEntry.Place.SET_ASIDE]),
-            most=DreamState.of(self._run.workspace).batch_most,
+            most=state.values_list("batch_most", flat=True).first() or 0,
         )
 
     def settle(self, batch: Batch, decision: Decision) -> None:

@@ -12,12 +12,9 @@ from time import sleep
 from django.db.models import F, Sum
 from django.utils import timezone
 
-from jenny.accounts.access import model_for
 from jenny.accounts.models import Workspace
 from jenny.accounts.zones import zone
-from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.pricing import Prices
-from jenny.agent.provider import Provider
 from jenny.agent.watch import Watch
 from jenny.workspace import config as workspace_config
 from jenny.workspace.config import Config
@@ -29,6 +26,7 @@ from memory.management.dreaming import alarms
 from memory.management.dreaming.book import RowBook, held
 from memory.management.dreaming.heart import WATCHES, Heart
 from memory.management.dreaming.lending import give_back
+from memory.management.dreaming.model import DreamModel
 from memory.management.dreaming.reaping import take_over, tell
 from memory.management.staging import RowShelf, mode_of
 from memory.models import DreamEntry, DreamRun
@@ -38,7 +36,6 @@ log = logging.getLogger(__name__)
 # Where the settings cannot be read, a claim lasts as long as their default says.
 _SECONDS = 1_320.0
 _LOOK_SECONDS = 0.1
-_OVERRIDE = "agents.defaults.dream.modelOverride"
 
 
 def execute(run_id: int) -> DreamRun | None:
@@ -53,7 +50,7 @@ def execute(run_id: int) -> DreamRun | None:
     if run is None:
         return None
     with WATCHES.one() as watch, held(run), Heart(run, watch):
-        asked = _Model(run, config)
+        asked = DreamModel(run.workspace, config)
         try:
             done = _broken() if config is None else cycle.run(_job(run, config, watch, asked))
         except Lost:
@@ -77,57 +74,7 @@ def holder() -> str:
     return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-class _Model:
-    """Which model a run asks: the one that the settings name for Dream, or the main one."""
-
-    def __init__(self, run: DreamRun, config: Config | None) -> None:
-        self._run = run
-        self._config = config
-        self._found: Provider | None = None
-        self.notes: list[str] = []
-
-    def __call__(self) -> Provider:
-        """The provider.
-
-        :raises AgentError: none can be asked, and why.
-        :raises Cancelled: all calls are paused, which is no failure of the run's.
-        """
-        try:
-            if self._found is None:
-                self._found = self._chosen()
-        except CallsPaused as error:
-            raise Cancelled(error.reason) from error
-        finally:
-            give_back()
-        return self._found
-
-    @property
-    def found(self) -> Provider | None:
-        """The one that was asked, if any was."""
-        return self._found
-
-    def _chosen(self) -> Provider:
-        workspace = self._run.workspace
-        name = self._config.get(_OVERRIDE) if self._config else ""
-        if self._config and (problem := self._config.problems.get(_OVERRIDE)):
-            self.notes.append(problem)
-        if name:
-            try:
-                return Provider(*model_for(workspace, name, kind="dream"))
-            except CallsPaused:
-                raise
-            except AgentError as error:
-                self.notes.append(
-                    f"The model for Dream, “{name}”, cannot be asked; the main one was. "
-                    f"{error.sentence}"
-                )
-        try:
-            return Provider(*model_for(workspace, kind="dream"))
-        except WorkspaceError as error:
-            raise AgentError("workspace", error.sentence) from error
-
-
-def _job(run: DreamRun, config: Config, watch: Watch, asked: _Model) -> Job:
+def _job(run: DreamRun, config: Config, watch: Watch, asked: DreamModel) -> Job:
     workspace = run.workspace
     book = RowBook(run)
 
@@ -147,12 +94,12 @@ def _job(run: DreamRun, config: Config, watch: Watch, asked: _Model) -> Job:
         model=asked,
         used_today=used_today(workspace, config),
         zone=workspace.owner.time_zone,
-        rests_on=_rests_on(workspace),
+        rests_on=rests_on(workspace),
         shelf=RowShelf(run, mode_of(config)),
     )
 
 
-def _rests_on(workspace: Workspace) -> Callable[[Sequence[str]], tuple[int, ...]]:
+def rests_on(workspace: Workspace) -> Callable[[Sequence[str]], tuple[int, ...]]:
     """On which entries lines rest, by the ledger of origins."""
 
     def found(digests: Sequence[str]) -> tuple[int, ...]:
@@ -191,7 +138,7 @@ def _broken() -> Done:
     return done
 
 
-def _ended(run: DreamRun, done: Done, asked: _Model, config: Config | None) -> DreamRun | None:
+def _ended(run: DreamRun, done: Done, asked: DreamModel, config: Config | None) -> DreamRun | None:
     """Store how it ended, raise the alarm when it is due, and tell whoever asked."""
     decision = done.decision
     found = asked.found

@@ -1,7 +1,10 @@
-"""A dry run: what the next run of Dream would be shown, cost, and change."""
+"""What a dry run found, in plain values."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from typing import Any
+
+SNAPSHOT = "A snapshot of the workspace is taken before each run, so all of it can be undone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +40,8 @@ class Rehearsal:
     """A dry run. *status* and *sentence*: how the run would end (a run's status; ``estimated``: no
     model was asked). *review*: the review pass's own sentence, empty when none is due. *diffs*:
     unified differences by path. *refusals*: what would be refused and never made good, in
-    sentences. *tokens*: what the dry run itself used."""
+    sentences. *archived*: texts that would move to the archive. *tokens*: what the dry run itself
+    used."""
 
     status: str
     sentence: str
@@ -54,3 +58,11 @@ class Rehearsal:
     seconds: float = 0.0
     model: str = ""
     is_demo: bool = False
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """All of it as plain values; the cost as text."""
+        found = asdict(self)
+        cost = self.estimate.cost
+        found["estimate"]["cost"] = None if cost is None else str(cost)
+        return found
