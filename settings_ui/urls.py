@@ -1,6 +1,6 @@
 """Routes of the settings."""
 
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 from settings_ui.views import account, closing, jobs, privacy, two_factor, usage, values, workspaces
@@ -106,3 +106,6 @@ urlpatterns += [
 
 # /jobs/
 urlpatterns += [path("jobs/<int:job_id>/", jobs.page, name="job")]
+
+# /memory/
+urlpatterns += [path("memory/", include("settings_ui.views.memory.urls"))]

@@ -23,6 +23,7 @@ from jenny.accounts.models import Account, ApiKey, Job, LoginSession  # noqa: E4
 from jenny.chat.models import Conversation, Draft, Message, Turn  # noqa: E402
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
+from memory.models import DreamRun, StagedHunk  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +74,16 @@ def owned(db: None) -> dict[str, str]:
     item = trash.throw(files, settings.JENNY_DATA.trash / str(workspace.pk), "thrown.md", now=1)
     entry = {"cursor": 1, "timestamp": "2026-01-01 10:00", "content": MARK}
     (workspace.root / "memory/history.jsonl").write_text(json.dumps(entry) + "\n")
+    run = DreamRun.objects.create(
+        workspace=workspace, trigger="manual", state="ended", status="completed", sentence=MARK
+    )
+    piece = {"before": [], "after": [MARK]}
+    hunk = StagedHunk.objects.create(
+        workspace=workspace, run=run, actor="dream", path="USER.md", kind="add", piece=piece
+    )
     return {
+        "run_id": str(run.pk),
+        "hunk_id": str(hunk.pk),
         "cursor": "1",
         "job_id": str(Job.ask(workspace, ana, "restore", {"path": MARK}).pk),
         "path": f"{NAME}.md",
@@ -219,7 +229,14 @@ def test_every_page_carries_the_walls(owned: dict[str, str]) -> None:
     """A strict policy without inline scripts or styles, no framing, no sniffing, no referrer."""
     client = Client()
     client.force_login(Account.objects.get())
-    for path in ("/login/", "/chat/", "/settings/models/", "/settings/account/", "/nowhere/"):
+    for path in (
+        "/login/",
+        "/chat/",
+        "/settings/models/",
+        "/settings/account/",
+        "/memory/",
+        "/nowhere/",
+    ):
         for one in (client, Client()):
             answer = one.get(path)
             policy = answer["Content-Security-Policy"]

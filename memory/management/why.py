@@ -23,7 +23,8 @@ from memory.provenance.values import Anchor, Speech, Why, WhyEntry, Writing, spe
 _LARGEST = 64_000_000
 MOST_ENTRIES = 60
 
-_WHO = {
+# Who writes, by the actor's kind, and what they did to a line.
+WHO = {
     "chat": "the assistant, in a chat",
     "dream": "Dream",
     "review": "a review by Dream",
@@ -35,7 +36,7 @@ _WHO = {
     "temporary": "the assistant, in a temporary chat",
     "pipeline": "the memory pipeline",
 }
-_HOW = {
+HOW = {
     "added": "added it",
     "moved": "moved it here",
     "reworded": "reworded it",
@@ -156,9 +157,9 @@ def _told(found: Why) -> str:
 
 
 def _write(row: Writing) -> str:
-    who = _WHO.get(row.actor, row.actor)
+    who = WHO.get(row.actor, row.actor)
     run = f" ({row.run})" if row.run else ""
-    how = _HOW.get(row.relation, row.relation)
+    how = HOW.get(row.relation, row.relation)
     if row.was_path:
         how += f" from {names.shown(row.was_path)}"
     own = "" if row.is_own else ", in the words it had before"

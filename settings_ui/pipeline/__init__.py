@@ -1,0 +1,1 @@
+"""What the Memory page shows, as values."""

@@ -1,0 +1,1 @@
+"""The Memory pages: the pipeline, its runs, what waits, what left."""

@@ -1,0 +1,74 @@
+"""What every Memory page begins with: whose memory, what is said when it fails, and where one can
+go from here."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import quote
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+
+from jenny.workspace.errors import WorkspaceError
+from memory import archive
+from memory import files as memory_files
+from memory.forgotten import tombstones
+from memory.management import approving
+from settings_ui.views.files.frame import Desk, desk, status_of
+
+__all__ = ["Desk", "desk", "frame", "is_fragment", "number_in", "told"]
+
+# Longer numbers name nothing.
+_DIGITS = 18
+
+
+def told[**P](view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
+    """Show the sentence of whatever stands in the way, as a page."""
+
+    @wraps(view)
+    def told_view(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        try:
+            return view(*args, **kwargs)
+        except WorkspaceError as error:
+            request = args[0]
+            assert isinstance(request, HttpRequest)  # noqa: S101  (what every view begins with)
+            return problem(request, error)
+
+    return told_view
+
+
+def problem(request: HttpRequest, error: WorkspaceError) -> HttpResponse:
+    """The page that says what stands in the way."""
+    context = {"sentence": error.sentence}
+    return render(request, "memory/problem.html", context, status=status_of(error))
+
+
+def frame(desk: Desk, section: str = "") -> dict[str, Any]:
+    """What every page shows around it. *section*: which entry of the side column it is."""
+    root = desk.files.root
+    return {
+        "section": section,
+        "memory_files": [
+            {"file": file, "href": address(file.path)} for file in memory_files.MEMORY_FILES
+        ],
+        "waiting_count": approving.count(desk.row),
+        "archive_count": archive.count(root),
+        "forgotten_count": len(tombstones(root)),
+    }
+
+
+def address(path: str, line: int | None = None) -> str:
+    """The page of a memory file, line by line."""
+    return f"/memory/files/{quote(path)}{f'#line-{line}' if line else ''}"
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Whether htmx asks, for a part of the page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def number_in(text: str, *, default: int = 0) -> int:
+    """The number that a form or an address sent; *default* for what is none."""
+    plain = text.strip()
+    is_number = plain.isascii() and plain.isdecimal() and len(plain) <= _DIGITS
+    return int(plain) if is_number else default

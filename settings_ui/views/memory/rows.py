@@ -1,0 +1,107 @@
+"""Runs as lists show them: what each did, without loading all that is known of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, JSONField
+from django.db.models.fields.json import KeyTransform
+
+from jenny.accounts.models import Workspace
+from memory.models import DreamRun
+from settings_ui.pipeline import wording
+from settings_ui.pipeline.wording import Word
+
+# Of many files, so many are named.
+NAMED = 3
+_COLUMNS = (
+    "id",
+    "state",
+    "status",
+    "trigger",
+    "created_at",
+    "started_at",
+    "ended_at",
+    "seconds",
+    "cost",
+    "is_demo",
+    "entries",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileCount:
+    """A file with the lines that came and went."""
+
+    path: str
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run in a list. *tokens*: all that the provider counted."""
+
+    id: int
+    word: Word
+    is_live: bool
+    trigger: str
+    when: datetime
+    entries: int
+    files: tuple[FileCount, ...]
+    more_files: int
+    refused: int
+    tokens: int
+    cost: Decimal | None
+    seconds: float
+    is_demo: bool
+
+
+def page_of(workspace: Workspace, *, before: int = 0, most: int = 20) -> tuple[list[RunRow], int]:
+    """The newest runs, or those before run *before*; and the number to go on from (0: no more)."""
+    rows = DreamRun.objects.filter(workspace=workspace)
+    if before:
+        rows = rows.filter(pk__lt=before)
+    rows = rows.annotate(
+        all_tokens=F("input_tokens")
+        + F("output_tokens")
+        + F("cache_read_tokens")
+        + F("cache_write_tokens"),
+        files=KeyTransform("files", "report", output_field=JSONField()),
+        refused=KeyTransform("refused", "report", output_field=JSONField()),
+    )
+    found = list(
+        rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused")[: most + 1]
+    )
+    shown = [_row(row) for row in found[:most]]
+    return shown, shown[-1].id if len(found) > most else 0
+
+
+def _row(row: dict[str, Any]) -> RunRow:
+    files = [_count(one) for one in _list(row["files"]) if isinstance(one, dict)]
+    is_live = row["state"] != DreamRun.State.ENDED
+    return RunRow(
+        id=row["id"],
+        word=wording.status(row["state"] if is_live else row["status"]),
+        is_live=is_live,
+        trigger=wording.TRIGGER.get(row["trigger"], row["trigger"]),
+        when=row["started_at"] or row["created_at"],
+        entries=len(_list(row["entries"])),
+        files=tuple(files[:NAMED]),
+        more_files=max(0, len(files) - NAMED),
+        refused=len(_list(row["refused"])),
+        tokens=row["all_tokens"],
+        cost=row["cost"],
+        seconds=row["seconds"],
+        is_demo=row["is_demo"],
+    )
+
+
+def _list(value: object) -> Sequence[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _count(row: dict[str, Any]) -> FileCount:
+    return FileCount(str(row.get("path", "")), int(row.get("added", 0)), int(row.get("removed", 0)))

@@ -1,0 +1,182 @@
+"""What waits for a person, over HTTP: verdicts, two tabs, conflicts, and what a run took out."""
+
+import pytest
+from django.test import Client
+
+from jenny.accounts.models import Account
+from memory import forgotten
+from memory.management import approving, pruning
+from memory.models import DreamEntry
+from tests.model_server import Call
+from tests.settings_ui.test_memory_page import HEADERS, HOSTILE, HTMX, get, words
+from tests.support.dreams import MEMORY, Dreams, add, finish
+from tests.support.stack import PASSWORD
+
+START = "# Memory\n\n## Notes\n\n- The bees are fed on Mondays.\n- The shed is painted red.\n"
+
+
+@pytest.fixture
+def waits(dreams: Dreams) -> Dreams:
+    """Everything that Dream would write waits."""
+    dreams.set(approve="all")
+    (dreams.root / MEMORY).write_text(START)
+    return dreams
+
+
+@pytest.fixture
+def client(waits: Dreams) -> Client:
+    """The dreamer's browser."""
+    client = Client(headers=HEADERS)
+    client.force_login(waits.workspace.owner)
+    return client
+
+
+def staged(waits: Dreams, *lines: str) -> list[int]:
+    """The numbers of hunks that add these lines, made by one run."""
+    (cursor,) = waits.say("- [durable] Something new was said.")
+    for line in lines:
+        waits.model.script(add(line, cursor))
+    waits.model.script(finish(saved=[cursor]))
+    waits.model.script("Done.")
+    waits.run()
+    return [row.id for row in approving.waiting(waits.workspace)]
+
+
+def decide(client: Client, hunk: int, verdict: str, **more: str) -> str:
+    """Give a verdict without script; the page that follows."""
+    form = {"verdict": verdict} | more
+    answer = client.post(f"/memory/approvals/{hunk}/", form, follow=True)
+    return answer.content.decode()
+
+
+def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
+    """Accept, other words, reject the wording, never store: the file and the lists say so after
+    each; a second tab is told what was decided, and changes nothing."""
+    hunks = staged(waits, "Keeps bees.", "Sells honey.", "Rents a van.", "Hates rain.")
+    first, second, third, fourth = hunks
+    page = get(client, "/memory/approvals/")
+    assert "1 of 4" in page
+    assert "4 changes wait for you" in words(get(client, "/memory/"))
+    assert waits.text() == START
+
+    assert "Accepted" in decide(client, first, "accept")
+    assert "- Keeps bees.\n" in waits.text()
+    decide(client, second, "edit", text="- Sells honey on Saturdays.")
+    assert "- Sells honey on Saturdays.\n" in waits.text()
+    assert "- Sells honey.\n" not in waits.text()
+    assert "Rejected" in decide(client, third, "reject")
+    assert DreamEntry.objects.filter(place="reoffered").exists()
+    assert "Never stored" in decide(client, fourth, "never")
+    assert [row.text for row in forgotten.tombstones(waits.root)] == ["Hates rain."]
+    text = waits.text()
+    assert "van" not in text
+    assert "rain" not in text
+    assert "Nothing waits for you" in words(get(client, "/memory/approvals/"))
+
+    late = client.post(f"/memory/approvals/{third}/", {"verdict": "accept"})
+    assert late.status_code == 422
+    assert "rejected already" in late.content.decode()
+    assert waits.text() == text
+    assert "accepted already" in decide(client, first, "accept")
+    assert waits.text().count("Keeps bees") == 1
+
+
+def test_htmx_gets_what_is_left(client: Client, waits: Dreams) -> None:
+    """A verdict answers with the hunks that still wait; a form without one answers 422 and keeps
+    what was typed."""
+    first, second = staged(waits, "Keeps bees.", "Sells honey.")
+    answer = client.post(f"/memory/approvals/{first}/", {"verdict": "accept"}, headers=HTMX)
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "<html" not in page
+    assert f'id="hunk-{second}"' in page
+    assert f'id="hunk-{first}"' not in page
+    answer = client.post(f"/memory/approvals/{second}/", {"verdict": "perhaps"}, headers=HTMX)
+    assert answer.status_code == 422
+    assert f'id="hunk-{second}"' in answer.content.decode()
+    assert "Sells honey" not in waits.text()
+
+
+def test_a_conflict_is_solved_with_what_was_shown(client: Client, waits: Dreams) -> None:
+    """A line that was changed meanwhile shows both; when it changed once more since, nothing is
+    written; other words solve it."""
+    (cursor,) = waits.say("- [correction] The shed is green.")
+    arguments = {
+        "path": MEMORY,
+        "old_text": "painted red",
+        "new_text": "painted green",
+        "sources": [cursor],
+    }
+    waits.model.script(Call("edit_file", arguments))
+    waits.model.script(finish(saved=[cursor]))
+    waits.model.script("Done.")
+    waits.run()
+    (waits.root / MEMORY).write_text(START.replace("painted red", "painted blue"))
+    (hunk,) = approving.waiting(waits.workspace)
+    page = words(get(client, "/memory/approvals/"))
+    assert "Its place has changed" in page
+    assert "painted blue" in page
+    (waits.root / MEMORY).write_text(START.replace("painted red", "painted white"))
+    form = {"verdict": "accept", "seen": hunk.now}
+    answer = client.post(f"/memory/approvals/{hunk.id}/", form)
+    assert answer.status_code == 422
+    assert "painted white" in waits.text()
+    (hunk,) = approving.waiting(waits.workspace)
+    decide(client, hunk.id, "edit", text="- The shed is green since May.", seen=hunk.now)
+    assert "- The shed is green since May.\n" in waits.text()
+    assert "white" not in waits.text()
+
+
+def test_all_are_accepted_at_once(client: Client, waits: Dreams) -> None:
+    """One press; a second one has nothing left to do."""
+    staged(waits, "Keeps bees.", "Sells honey.")
+    answer = client.post("/memory/approvals/accept-all", follow=True)
+    assert "2 changes are accepted" in answer.content.decode()
+    assert "- Keeps bees.\n- Sells honey.\n" in waits.text()
+    again = client.post("/memory/approvals/accept-all", follow=True)
+    assert "nothing waits any more" in again.content.decode()
+
+
+def test_hunks_are_text_and_the_owners(client: Client, waits: Dreams) -> None:
+    """Nothing in a hunk is markup; another account neither sees nor decides it."""
+    (waits.root / MEMORY).write_text(f"{START}- {HOSTILE}\n")
+    (hunk,) = staged(waits, "Likes <b>bold</b> words.")
+    page = get(client, "/memory/approvals/")
+    assert "<img" not in page
+    assert "<b>bold" not in page
+    stranger = Client(headers=HEADERS)
+    stranger.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))
+    assert "bold" not in get(stranger, "/memory/approvals/")
+    for number in (hunk, 10**25):
+        answer = stranger.post(f"/memory/approvals/{number}/", {"verdict": "accept"})
+        assert answer.status_code == 404
+    stranger.post("/memory/approvals/accept-all")
+    assert len(approving.waiting(waits.workspace)) == 1
+
+
+def test_a_large_prune_is_brought_back_whole(client: Client, dreams: Dreams) -> None:
+    """The notice lists what went; one click brings all of it back, a second one changes nothing;
+    another account has no such run."""
+    dreams.set(approve="off")
+    lines = "".join(f"- Hive number {at} stands by the river\n" for at in range(12))
+    (dreams.root / MEMORY).write_text(f"# Memory\n\n## Hives\n\n{lines}")
+    (cursor,) = dreams.say("- [correction] All hives by the river were sold.")
+    arguments = {"path": MEMORY, "old_text": lines, "new_text": "", "sources": [cursor]}
+    dreams.model.script(Call("edit_file", arguments))
+    dreams.model.script(finish(saved=[cursor]))
+    dreams.model.script("Done.")
+    run = dreams.run()
+    pruning.note(run)
+    page = words(get(client, "/memory/"))
+    assert f"Dream took 12 entries out of {MEMORY}" in page
+    assert "Hive number 7 stands by the river" in page
+    stranger = Client(headers=HEADERS)
+    stranger.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))
+    path = f"/memory/runs/{run.pk}/prune"
+    assert stranger.post(path, {"act": "back"}).status_code == 404
+    assert "Hive number" not in dreams.text()
+    client.post(path, {"act": "back"})
+    assert dreams.text().count("Hive number") == 12
+    assert "took 12 entries" not in words(get(client, "/memory/"))
+    client.post(path, {"act": "back"})
+    assert dreams.text().count("Hive number") == 12

@@ -1,0 +1,449 @@
+"""The Memory pages over HTTP: the picture, the runs, undo, archive, forgotten, lines and pins."""
+
+import html
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from jenny.accounts.models import Account
+from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.workspace.rules import Actor
+from memory import archive, forgotten, pins
+from memory.management.dreaming import book
+from memory.models import DreamEntry, DreamRun
+from tests.model_server import Call
+from tests.support.dreams import MEMORY, Dreams, add, finish
+from tests.support.stack import PASSWORD
+
+HOSTILE = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) <script>alert(2)</script>"
+HEADERS = {"Sec-Fetch-Site": "same-origin"}
+HTMX = {**HEADERS, "HX-Request": "true"}
+
+
+@pytest.fixture
+def client(dreams: Dreams) -> Client:
+    """The dreamer's browser."""
+    client = Client(headers=HEADERS)
+    client.force_login(dreams.workspace.owner)
+    return client
+
+
+@pytest.fixture
+def stranger(dreams: Dreams) -> Client:
+    """Somebody else's browser."""
+    client = Client(headers=HEADERS)
+    client.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))
+    return client
+
+
+def get(client: Client, path: str, status: int = 200, **more: object) -> str:
+    """A page's text."""
+    answer = client.get(path, **more)
+    assert answer.status_code == status, answer.content.decode()[:2000]
+    return answer.content.decode()
+
+
+def words(page: str) -> str:
+    """What a page says in its middle, white space levelled."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main")[2])).split())
+
+
+def wrote(dreams: Dreams, line: str, path: str = MEMORY) -> DreamRun:
+    """A run that added a line, and rests it on an entry that says so."""
+    (cursor,) = dreams.say(f"- [durable] {line}")
+    dreams.model.script(add(line, cursor, path=path))
+    dreams.model.script(finish(saved=[cursor]))
+    dreams.model.script("Done.")
+    return dreams.run()
+
+
+def test_empty_pages_teach_the_next_step(client: Client) -> None:
+    """Where nothing is yet, each page says what brings something about."""
+    page = words(get(client, "/memory/"))
+    assert "0 messages" in page
+    assert "0 waiting" in page
+    assert "Dream has not run yet" in page
+    assert "/compact" in page
+    assert "Dream has not run yet" in words(get(client, "/memory/runs/"))
+    assert "Nothing has left the memory files yet" in words(get(client, "/memory/archive/"))
+    assert "Nothing was forgotten" in words(get(client, "/memory/forgotten/"))
+    assert "Nothing waits for you" in words(get(client, "/memory/approvals/"))
+
+
+def test_the_picture_has_the_live_numbers(client: Client, dreams: Dreams) -> None:
+    """Messages and tokens since the last summary, entries waiting and skipped, the gauges."""
+    chat = Conversation.objects.create(workspace=dreams.workspace)
+    old = Message.objects.create(conversation=chat, kind="user", text="x" * 4000)
+    Conversation.objects.filter(pk=chat.pk).update(summarised_through=old.pk)
+    Message.objects.create(conversation=chat, kind="user", text="y" * 400)
+    turn = Turn.objects.create(conversation=chat)
+    answer = Message.objects.create(conversation=chat, kind="answer", turn=turn)
+    Block.objects.create(turn=turn, message=answer, kind="text", text="z" * 398)
+    Block.objects.create(turn=turn, message=answer, kind="thinking", text="z" * 4000)
+    quiet = Conversation.objects.create(workspace=dreams.workspace, kind="temporary")
+    Message.objects.create(conversation=quiet, kind="user", text="never kept")
+    dreams.say("- [durable] one", "- [durable] two", "- [durable] three")
+    dreams.place(1)
+    with (dreams.root / "memory/history.jsonl").open("a") as file:
+        file.write("no entry\n")
+    (dreams.root / "USER.md").write_text("# User\n" + "- long\n" * 500)
+    page = words(get(client, "/memory/"))
+    assert "2 messages" in page
+    assert "About 200 tokens in 1 conversation" in page
+    assert "2 waiting" in page
+    assert "Of 3 entries" in page
+    assert "1 line holds no entry" in page
+    assert "3,507 of 3,000 characters" in page
+    assert "507 over its budget" in page
+
+
+def test_what_cannot_be_read_is_said(client: Client, dreams: Dreams) -> None:
+    """An unreadable file has no size of 0, and a broken cursor is no empty history."""
+    (dreams.root / "SOUL.md").unlink()
+    (dreams.root / "SOUL.md").mkdir()
+    (dreams.root / "memory/.dream_cursor").write_text("seven")
+    page = words(get(client, "/memory/"))
+    assert "SOUL.md Cannot be read now" in page
+    assert "holds 'seven' and not a number" in page
+    assert "0 waiting" not in page
+
+
+def test_a_run_shows_what_it_read_wrote_and_refused(client: Client, dreams: Dreams) -> None:
+    """Verdicts, lines, refusals with their text, archive ids, tokens, version, difference."""
+    (dreams.root / MEMORY).write_text("# Memory\n\n## Notes\n\n- Rides a bicycle\n")
+    first, second = dreams.say("- [durable] Sold the bicycle", "- [ephemeral] It rained")
+    dreams.model.script(
+        add("x" * 4000, first),
+        Call(
+            "edit_file",
+            {
+                "path": MEMORY,
+                "old_text": "- Rides a bicycle",
+                "new_text": "- Sold the bicycle",
+                "sources": [first],
+            },
+        ),
+    )
+    dreams.model.script(finish(saved=[first], not_kept=[second]))
+    dreams.model.script("Done.")
+    run = dreams.run()
+    (kept,) = run.archived
+    page = get(client, f"/memory/runs/{run.pk}/")
+    text = words(page)
+    assert f"Entry {first} Saved - [durable] Sold the bicycle" in text
+    assert f"Entry {second} Not kept" in text
+    assert "went: - Rides a bicycle" in text
+    assert "came: - Sold the bicycle" in text
+    assert "over its budget of 3,000" in text
+    assert f'href="/memory/archive/{kept}/"' in page
+    assert run.commits[0][:8] in text
+    assert f"{run.tokens:,}" in text
+    assert run.snapshot in text
+    row = words(get(client, "/memory/runs/"))
+    assert f"Run {run.pk}, by hand" in row
+    assert f"{MEMORY} lines that came: +1 lines that went: −1" in row
+
+
+def test_a_run_is_undone_as_it_was_shown_and_put_back(client: Client, dreams: Dreams) -> None:
+    """First what it would do; another state than the one shown is refused; both ways."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    before = dreams.cursor
+    page = get(client, f"/memory/runs/{run.pk}/undo/")
+    assert "Keeps four hives of bees" in page
+    token = re.findall(r'name="token" value="(\w+)"', page)[0]
+    form = {"version": run.commits[0], "token": token}
+    text = dreams.text()
+    (dreams.root / MEMORY).write_text(text + "- Written since\n")
+    answer = client.post(f"/memory/runs/{run.pk}/undo/", form)
+    assert answer.status_code == 409
+    assert "Nothing was undone" in answer.content.decode()
+    assert "Written since" in dreams.text()
+    (dreams.root / MEMORY).write_text(text)
+    answer = client.post(f"/memory/runs/{run.pk}/undo/", form, follow=True)
+    assert "Taken back: memory/MEMORY.md" in answer.content.decode()
+    assert "Keeps four hives" not in dreams.text()
+    assert dreams.cursor < before
+    page = get(client, f"/memory/runs/{run.pk}/")
+    assert "Taken back" in page
+    # A second press of the first tab's form does nothing more.
+    again = client.post(f"/memory/runs/{run.pk}/undo/", form, follow=True)
+    assert "Nothing had to be done" in again.content.decode()
+    (href,) = re.findall(r'href="([^"]+undo/\?version=\w+)"', page)
+    page = get(client, href)
+    form = dict(re.findall(r'name="(version|token)" value="(\w+)"', page))
+    client.post(f"/memory/runs/{run.pk}/undo/", form)
+    assert "Keeps four hives" in dreams.text()
+    assert "Taken back" not in words(get(client, f"/memory/runs/{run.pk}/"))
+
+
+def test_entries_of_an_older_run_are_offered_again_by_a_click(
+    client: Client, dreams: Dreams
+) -> None:
+    """Undoing an older run leaves Dream's place; the page offers exactly its entries, once."""
+    old = wrote(dreams, "Keeps four hives of bees")
+    wrote(dreams, "Plays the viola on Sundays", "USER.md")
+    page = get(client, f"/memory/runs/{old.pk}/undo/")
+    form = dict(re.findall(r'name="(version|token)" value="(\w+)"', page))
+    page = client.post(f"/memory/runs/{old.pk}/undo/", form, follow=True).content.decode()
+    assert "Offer its 1 entry to Dream again" in page
+    answer = client.post(f"/memory/runs/{old.pk}/offer", follow=True)
+    assert "1 entry is offered to Dream again" in answer.content.decode()
+    assert list(DreamEntry.objects.values_list("cursor", "place")) == [
+        (old.entries[0]["cursor"], "reoffered")
+    ]
+    again = client.post(f"/memory/runs/{old.pk}/offer", follow=True)
+    assert "wait for Dream already" in again.content.decode()
+    assert "Plays the viola" in dreams.text("USER.md")
+
+
+def test_what_was_set_aside_is_offered_again(client: Client, dreams: Dreams) -> None:
+    """One by one or all; a second tab is told that there is nothing left to do."""
+    cursors = dreams.say(f"- [durable] {HOSTILE}", "- [durable] two", "- [durable] three")
+    for cursor in cursors:
+        DreamEntry.objects.create(
+            workspace=dreams.workspace, cursor=cursor, place="set_aside", why=HOSTILE
+        )
+    page = get(client, "/memory/")
+    assert "3 set aside" in words(page)
+    assert "<img src=x" not in page
+    assert "<script>alert" not in page
+    client.post("/memory/offer-again", {"cursor": [str(cursors[0]), "x", "9" * 40]})
+    assert DreamEntry.objects.get(cursor=cursors[0]).place == "reoffered"
+    assert "2 set aside" in words(get(client, "/memory/"))
+    client.post("/memory/offer-again", {"all": "yes"})
+    assert not DreamEntry.objects.filter(place="set_aside").exists()
+    answer = client.post("/memory/offer-again", {"cursor": str(cursors[0])}, follow=True)
+    assert "none of these is set aside any more" in answer.content.decode()
+
+
+def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dreams) -> None:
+    """Two tabs: the second is told, and led to the same run. A run that waits shows its steps, is
+    found again from the picture, and a page that has seen it is told nothing new."""
+    dreams.say("- [durable] something")
+    answer = client.post("/memory/dream")
+    run = DreamRun.objects.get()
+    assert answer["Location"] == f"/memory/runs/{run.pk}/"
+    again = client.post("/memory/dream", follow=True)
+    assert DreamRun.objects.count() == 1
+    assert "Nothing was started" in again.content.decode()
+    assert again.redirect_chain[-1][0] == f"/memory/runs/{run.pk}/"
+    page = again.content.decode()
+    assert "Waits for a worker" in page
+    assert 'hx-trigger="every 1s"' in page
+    assert f"/memory/runs/{run.pk}/" in get(client, "/memory/")
+    seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
+    path = f"/memory/runs/{run.pk}/"
+    assert client.get(path, {"seen": seen}, headers=HTMX).status_code == 204
+    DreamRun.objects.filter(pk=run.pk).update(state="running", cursor_from=0, snapshot="1-a")
+    answer = client.get(path, {"seen": seen}, headers=HTMX)
+    assert answer.status_code == 200
+    assert "Reads what was said" in answer.content.decode()
+    DreamRun.objects.filter(pk=run.pk).update(state="ended", status="nothing_new")
+    answer = client.get(path, {"seen": seen}, headers=HTMX)
+    assert answer.status_code == 286
+    assert "The run has ended: Nothing new" in answer.content.decode()
+
+
+def test_the_picture_is_drawn_anew_only_when_something_changed(
+    client: Client, dreams: Dreams
+) -> None:
+    """A page that asks is told that there is nothing new, or gets what there is."""
+    page = get(client, "/memory/")
+    seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
+    assert client.get("/memory/", {"seen": seen}, headers=HTMX).status_code == 204
+    dreams.say("- [durable] news")
+    answer = client.get("/memory/", {"seen": seen}, headers=HTMX)
+    assert answer.status_code == 200
+    assert "<html" not in answer.content.decode()
+    assert "<strong>1</strong> waiting" in answer.content.decode()
+
+
+def test_the_archive_is_searched_and_brought_back(client: Client, dreams: Dreams) -> None:
+    """By words and by id; the text's page tells each time it left; forgotten texts are left out
+    and named, and come back by the person's click."""
+    (dreams.root / MEMORY).write_text("# Memory\n\n## Bees\n\n- Four hives behind the barn\n")
+    run = wrote(dreams, "Likes rye bread in the morning")
+    forgotten.forget(dreams.root, "Four hives behind the barn", Actor("browser"))
+    forgotten.forget(dreams.root, "Likes rye bread in the morning", Actor("browser"))
+    rye = archive.search(dreams.root, "rye")[0]
+    page = words(get(client, "/memory/archive/"))
+    assert "rye bread" not in page
+    assert "2 texts on this page are left out" in page
+    stone = forgotten.tombstones(dreams.root)[-1]
+    assert "rye bread" in words(get(client, "/memory/forgotten/"))
+    answer = client.post(f"/memory/forgotten/{stone.id}/lift", follow=True)
+    assert "Jenny may know this again" in answer.content.decode()
+    assert "rye bread" in words(get(client, "/memory/archive/?q=RYE"))
+    assert "rye bread" in words(get(client, f"/memory/archive/?q={rye.id[:6]}"))
+    assert "Nothing in the archive has this" in words(get(client, "/memory/archive/?q=viola"))
+    page = words(get(client, f"/memory/archive/{rye.id}/"))
+    assert "taken out by you, in the pages" in page
+    answer = client.post(f"/memory/archive/{rye.id}/back", follow=True)
+    assert f"{rye.id} is back in {MEMORY}" in answer.content.decode()
+    assert "Likes rye bread" in dreams.text()
+    again = client.post(f"/memory/archive/{rye.id}/back", follow=True)
+    assert "stands in memory/MEMORY.md already" in again.content.decode()
+    assert dreams.text().count("Likes rye bread") == 1
+    assert run.pk
+
+
+def test_lines_tell_where_they_come_from_and_are_pinned(client: Client, dreams: Dreams) -> None:
+    """Run and entry of each line; a pin holds for the line that was meant, also when it moved;
+    one that is gone is said, and nothing else is pinned."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    path = f"/memory/files/{MEMORY}"
+    page = get(client, path)
+    assert f'href="/memory/runs/{run.pk}/"' in page
+    (number,) = re.findall(r'id="line-(\d+)">\s*<span class="number">', page)
+    key = re.findall(r'name="key" value="([0-9a-f]{64})"', page)[0]
+    why = words(get(client, f"{path}?line={number}"))
+    assert "It rests on entry 1" in why
+    assert "- [durable] Keeps four hives" in why
+    part = client.get(path, {"line": number}, headers=HTMX).content.decode()
+    assert "Entry 1" in part
+    assert "<html" not in part
+    (dreams.root / MEMORY).write_text("- Another line\n" + dreams.text())
+    client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "on"})
+    (pin,) = pins.pins(dreams.root, MEMORY)
+    assert pin.text == "Keeps four hives of bees"
+    assert "Pinned" in get(client, path)
+    client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "off"})
+    assert not pins.pins(dreams.root, MEMORY)
+    (dreams.root / MEMORY).write_text("- Another line\n")
+    answer = client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "on"}, follow=True)
+    assert "changed meanwhile, or is gone" in answer.content.decode()
+    assert not pins.pins(dreams.root, MEMORY)
+
+
+@pytest.mark.parametrize("path", ["config.json", "notes.md", "../USER.md", "memory/history.jsonl"])
+def test_only_memory_files_and_skills_have_lines(client: Client, dreams: Dreams, path: str) -> None:
+    """Everything else is the file browser's."""
+    (dreams.root / "notes.md").write_text("- a note\n")
+    assert client.get(f"/memory/files/{path}").status_code == 404
+    assert client.post(f"/memory/pin/{path}", {"key": "file", "pin": "on"}).status_code == 404
+
+
+def test_hostile_text_is_only_text(client: Client, dreams: Dreams) -> None:
+    """In entries, files, the archive, tombstones, reasons and outcomes: nothing of it is markup."""
+    (dreams.root / MEMORY).write_text(f"# Memory\n\n## Notes\n\n- {HOSTILE}\n")
+    (dreams.root / "USER.md").write_text(f"# {HOSTILE}\n\n## Notes\n\n- {HOSTILE}\n")
+    (cursor,) = dreams.say(f"- [durable] {HOSTILE}")
+    dreams.model.script(
+        add(HOSTILE, cursor, path="USER.md"),
+        add("Keeps bees", cursor, path="USER.md"),
+    )
+    row = {"cursor": cursor, "verdict": "saved", "reason": HOSTILE}
+    dreams.model.script(Call("finish", {"entries": [row]}))
+    dreams.model.script(HOSTILE)
+    run = dreams.run()
+    assert run.commits
+    DreamRun.objects.filter(pk=run.pk).update(sentence=HOSTILE, notes=[HOSTILE], model=HOSTILE)
+    forgotten.forget(dreams.root, HOSTILE, Actor("browser", reason=HOSTILE))
+    item = archive.listing(dreams.root)[0]
+    paths = [
+        "/memory/",
+        "/memory/runs/",
+        f"/memory/runs/{run.pk}/",
+        "/memory/archive/?q=" + HOSTILE,
+    ]
+    paths += [f"/memory/runs/{run.pk}/undo/", f"/memory/archive/{item.id}/", "/memory/forgotten/"]
+    paths += ["/memory/files/USER.md", f"/memory/files/{MEMORY}"]
+    for path in paths:
+        page = get(client, path)
+        assert "<img" not in page, path
+        assert "<script>alert" not in page, path
+        assert 'href="javascript:' not in page, path
+
+
+def test_another_account_sees_nothing_of_it(
+    client: Client, stranger: Client, dreams: Dreams
+) -> None:
+    """Runs, archived texts and tombstones of somebody else are not there, for any method."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    forgotten.forget(dreams.root, "Keeps four hives of bees", Actor("browser"))
+    (item,) = archive.listing(dreams.root)
+    (stone,) = forgotten.tombstones(dreams.root)
+    text = dreams.text()
+    for path in (
+        f"/memory/runs/{run.pk}/",
+        f"/memory/runs/{run.pk}/undo/",
+        f"/memory/archive/{item.id}/",
+    ):
+        assert stranger.get(path).status_code == 404
+        assert client.get(path).status_code == 200
+    for path in (
+        f"/memory/runs/{run.pk}/undo/",
+        f"/memory/runs/{run.pk}/offer",
+        f"/memory/archive/{item.id}/back",
+        f"/memory/forgotten/{stone.id}/lift",
+    ):
+        assert stranger.post(path, {"version": run.commits[0]}).status_code == 404
+    for path in ("/memory/", "/memory/runs/", "/memory/archive/", "/memory/forgotten/"):
+        assert "hives" not in get(stranger, path)
+    assert dreams.text() == text
+    assert forgotten.tombstones(dreams.root) == (stone,)
+
+
+def test_many_runs_and_entries_ask_the_database_no_oftener(client: Client, dreams: Dreams) -> None:
+    """With a thousand runs and ten thousand entries each page asks as often as with a few; runs
+    are turned page by page to the very first."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    for cursor in dreams.say("- [durable] a", "- [durable] b"):
+        DreamEntry.objects.create(workspace=dreams.workspace, cursor=cursor, place="set_aside")
+    paths = ("/memory/", "/memory/runs/", f"/memory/runs/{run.pk}/", f"/memory/files/{MEMORY}")
+    few = [_queries(client, path) for path in paths]
+    DreamRun.objects.bulk_create(
+        DreamRun(
+            workspace=dreams.workspace,
+            trigger="scheduled",
+            state="ended",
+            status="nothing_new",
+            entries=run.entries,
+            writes=run.writes,
+            report=run.report,
+        )
+        for _ in range(1000)
+    )
+    rows = [
+        {"cursor": 10 + at, "timestamp": "2026-11-30 10:00", "content": f"- [durable] fact {at}"}
+        for at in range(10_000)
+    ]
+    with (dreams.root / "memory/history.jsonl").open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    (dreams.root / MEMORY).write_text(
+        dreams.text() + "".join(f"- Line {at} of the file\n" for at in range(60))
+    )
+    assert "10,002 waiting" in words(get(client, "/memory/"))
+    assert [_queries(client, path) for path in paths] == few
+    seen: list[int] = []
+    path = "/memory/runs/"
+    while path:
+        page = get(client, path)
+        seen += map(int, re.findall(r"Run (\d+),", page))
+        older = re.findall(r'href="\?before=(\d+)"', page)
+        path = f"/memory/runs/?before={older[0]}" if older else ""
+    assert len(seen) == len(set(seen)) == 1001
+
+
+def _queries(client: Client, path: str) -> int:
+    get(client, path)
+    with CaptureQueriesContext(connection) as asked:
+        get(client, path)
+    return len(asked)
+
+
+def test_a_run_that_is_not_there_and_odd_numbers(client: Client, dreams: Dreams) -> None:
+    """No number breaks a page; a version of something else is not undone by a run's address."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    assert client.get("/memory/runs/99999999999999999999999/").status_code == 404
+    assert client.get("/memory/runs/?before=" + "9" * 50).status_code == 200
+    assert client.get("/memory/archive/?page=-1").status_code == 200
+    assert client.get("/memory/files/USER.md?line=" + "9" * 17).status_code == 200
+    for odd in ("HEAD", "../../x", "0" * 40, run.commits[0][:8], "--all"):
+        answer = client.get(f"/memory/runs/{run.pk}/undo/", {"version": odd})
+        assert answer.status_code == 404, odd
+    assert book.offer_again(dreams.workspace, {1}) == 0
