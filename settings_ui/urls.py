@@ -3,7 +3,17 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from settings_ui.views import account, closing, jobs, privacy, two_factor, usage, values, workspaces
+from settings_ui.views import (
+    account,
+    closing,
+    jobs,
+    privacy,
+    skills,
+    two_factor,
+    usage,
+    values,
+    workspaces,
+)
 from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 from settings_ui.views.models import page as models
@@ -48,6 +58,10 @@ urlpatterns = [
     ),
     path("settings/memory/", values.memory, name="settings_memory"),
     path("settings/conversation/", values.conversation, name="settings_conversation"),
+    path("settings/skills/", skills.page, name="settings_skills"),
+    path("settings/skills/consent", skills.consent, name="settings_consent"),
+    path("settings/skills/<str:name>/", skills.skill, name="settings_skill"),
+    path("settings/skills/<str:name>/change", skills.change, name="settings_skill_change"),
     path("settings/workspaces/", workspaces.page, name="settings_workspaces"),
     path(
         "settings/workspaces/<uuid:workspace_id>/use",

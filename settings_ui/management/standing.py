@@ -6,11 +6,16 @@ from jenny.accounts.management import gate, notices
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
 from jenny.agent.errors import PAUSED
+from jenny.chat.models import ConsentRequest
+
+# Files that a notice names.
+_NAMED = 3
 
 
 def register() -> None:
     """Have it said."""
     notices.register("pause", _paused)
+    notices.register("consent", _asked)
 
 
 def _paused(workspace: Workspace) -> Iterator[Notice]:
@@ -22,4 +27,19 @@ def _paused(workspace: Workspace) -> Iterator[Notice]:
             text=f"{PAUSED} What you write is kept, and answered when they are resumed.",
             href="/settings/privacy/",
             link="Resume",
+        )
+
+
+def _asked(workspace: Workspace) -> Iterator[Notice]:
+    """Changes that the chat asked for wait in their conversations; here is that they do."""
+    waiting = ConsentRequest.objects.filter(workspace=workspace, state=ConsentRequest.State.WAITING)
+    paths = sorted(set(waiting.values_list("path", flat=True)[:100]))
+    if paths:
+        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+        yield Notice(
+            key="consent",
+            kind="info",
+            text=f"Jenny asks to change {', '.join(paths[:_NAMED])}{more}. Nothing is written yet.",
+            href="/settings/skills/",
+            link="Look at it",
         )

@@ -1,0 +1,175 @@
+"""Settings → Skills: look at them, pin, switch off, agree; what the chat may change by itself."""
+
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from jenny.accounts import access
+from jenny.accounts.models import Workspace
+from jenny.chat.models import ConsentRequest
+from jenny.markdown import front_matter
+from jenny.markdown.render import render as markdown
+from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.files import Actor
+from memory import consents, files, pins, switched_off
+from memory.errors import NotPinned
+from memory.management import agreeing
+from settings_ui import skills
+from settings_ui.skills import Row
+
+_PAGE = "settings_skills"
+# What each file that takes consent is for.
+_ABOUT = {
+    files.INSTRUCTIONS: "How Jenny works in this workspace; read in every conversation.",
+    files.GUIDE: "Your guide for Dream: what is worth keeping, and where.",
+}
+_ACTS = ("pin", "unpin", "off", "on", "agree", "withdraw", "allow", "disallow")
+
+
+@require_safe
+def page(request: HttpRequest) -> HttpResponse:
+    """All skills, and what the chat may change by itself."""
+    workspace = access.workspace(request)
+    found = skills.every(workspace.root)
+    given = consents.given(workspace.root)
+    context = {
+        "rows": found.rows,
+        "tokens": found.tokens,
+        "files": [
+            {"path": path, "about": about, "is_given": path in given}
+            for path, about in _ABOUT.items()
+        ],
+        "given_skills": [row for row in found.rows if row.is_free_to_change],
+        "asked": ConsentRequest.objects.filter(
+            workspace=workspace, state=ConsentRequest.State.WAITING
+        ).select_related("turn__conversation"),
+    }
+    return render(request, "settings/skills.html", context)
+
+
+@require_safe
+def skill(request: HttpRequest, name: str) -> HttpResponse:
+    """One skill, rendered, with what can be done about it."""
+    workspace = access.workspace(request)
+    return _skill_page(request, workspace, _row(workspace.root, name))
+
+
+@require_POST
+def change(request: HttpRequest, name: str) -> HttpResponse:
+    """Do one of ``_ACTS`` to a skill (field ``act``)."""
+    workspace = access.workspace(request)
+    row = _row(workspace.root, name)
+    act = request.POST.get("act", "")
+    if act not in _ACTS:
+        return _skill_page(request, workspace, row, problem="Nothing was changed: say what to do.")
+    try:
+        ok, said = _done(request, workspace, row, act)
+    except (NotPinned, WorkspaceError) as error:
+        ok, said = False, error.sentence
+    if not ok:
+        return _skill_page(request, workspace, row, problem=said)
+    messages.success(request, said)
+    return redirect(_address(name))
+
+
+@require_POST
+def consent(request: HttpRequest) -> HttpResponse:
+    """Give or withdraw (field ``act``) the consent for one of the two files (field ``path``)."""
+    workspace = access.workspace(request)
+    path, act = request.POST.get("path", ""), request.POST.get("act", "")
+    if path not in _ABOUT or act not in ("allow", "disallow"):
+        raise Http404
+    try:
+        said = _consented(request, workspace.root, path, is_given=act == "allow")
+    except WorkspaceError as error:
+        messages.error(request, error.sentence)
+    else:
+        messages.success(request, said)
+    return redirect(_PAGE)
+
+
+def _row(root: Path, name: str) -> Row:
+    found = next((row for row in skills.every(root).rows if row.skill.name == name), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tuple[bool, str]:
+    """Whether it was done, and a sentence."""
+    root, one, person = workspace.root, row.skill, access.account(request)
+    actor = Actor("browser", account=person.pk)
+    if act in ("off", "on"):
+        return True, _switched(root, row, actor, off=act == "off")
+    if act in ("agree", "withdraw"):
+        given = request.POST.get("version", "")
+        outcome = (
+            agreeing.approve_skill(workspace, one.path, given, account=person)
+            if act == "agree"
+            else agreeing.withdraw_skill(workspace, one.path, account=person)
+        )
+        return outcome.ok, outcome.sentence
+    if one.ships:
+        return False, f"{one.name} comes with Jenny; nobody writes it. Nothing was changed."
+    if act in ("allow", "disallow"):
+        return True, _consented(request, root, one.path, is_given=act == "allow")
+    return True, _pinned(root, row, actor, is_wanted=act == "pin")
+
+
+def _switched(root: Path, row: Row, actor: Actor, *, off: bool) -> str:
+    one = row.skill
+    changed = switched_off.switch(root, one.name, actor, off=off)
+    if one.disabled and not off:
+        return f"The header of {one.path} still switches it off: disabled is true there."
+    said = "in no prompt from now on" if off else "in prompts again"
+    return f"{one.name} is {said}." if changed else f"{one.name} was so already."
+
+
+def _pinned(root: Path, row: Row, actor: Actor, *, is_wanted: bool) -> str:
+    if is_wanted:
+        pins.pin(root, row.skill.path, 0, actor)
+        return f"{row.skill.name} is pinned: Dream leaves it word for word as it is."
+    pins.unpin(root, row.skill.path, 0, actor)
+    return f"{row.skill.name} is not pinned any more."
+
+
+def _consented(request: HttpRequest, root: Path, path: str, *, is_given: bool) -> str:
+    actor = Actor("browser", account=access.account(request).pk)
+    if is_given:
+        changed = consents.give(root, path, actor)
+        said = f"Jenny may change {path} by herself from now on."
+    else:
+        changed = consents.withdraw(root, path, actor)
+        said = f"Jenny asks you before she changes {path}."
+    return said if changed else f"It was so already. {said}"
+
+
+def _skill_page(
+    request: HttpRequest, workspace: Workspace, row: Row, problem: str = ""
+) -> HttpResponse:
+    context: dict[str, Any] = {"row": row, "problem": problem, "address": _address(row.skill.name)}
+    try:
+        text = skills.text_of(workspace.root, row.skill)
+    except WorkspaceError as error:
+        context["unreadable"] = error.sentence
+    else:
+        header = front_matter.read(text)
+        context |= {
+            "header": []
+            if header.problem
+            else [(str(k), str(v)) for k, v in header.values.items()],
+            "html": markdown(text if header.problem else header.body),
+            "version": skills.version(workspace.root, row.skill),
+        }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    return render(request, "settings/skill.html", context, status=status)
+
+
+def _address(name: str) -> str:
+    return f"/settings/skills/{quote(name, safe='')}/"
