@@ -66,6 +66,10 @@ _PLACES = tuple(
 )
 
 
+# The last two of them are where everything else goes.
+_GUESSED = -2
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """An entry: its number, and its facts with their marks."""
@@ -137,7 +141,7 @@ def _plain(fact: str) -> str:
 def _planned(entries: list[_Entry], system: str) -> _Plan:
     """What to call for these entries, given the files as the prompt shows them."""
     plan = _Plan()
-    lines = list(_lines(system))
+    lines = list(lines_of(system))
     for entry in entries:
         kept = [(mark, fact) for mark, fact in entry.facts if mark in _KEPT]
         news = [(mark, fact) for mark, fact in kept if not _is_there(fact, lines)]
@@ -180,12 +184,25 @@ def _why_not(entry: _Entry) -> str:
     return "only of the moment" if entry.facts else "no marked fact in it"
 
 
-def _lines(system: str) -> Iterator[tuple[str, str]]:
-    """The bullets of the files in the prompt, each with its file."""
+def lines_of(system: str) -> Iterator[tuple[str, str]]:
+    """The bullets of the memory files in a prompt, each with its file."""
     for found in _FILE.finditer(system):
         for line in _COMMENT.sub("", found["text"]).split("\n"):
             if _BULLET.fullmatch(line.strip()):
                 yield found["path"], line.strip()
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a line that say something."""
+    return frozenset(_WORD.findall(text.lower())) - _COMMON
+
+
+def place_of(fact: str, *, by_words: bool = False) -> tuple[str, str]:
+    """The file and the heading where a fact belongs, by its words. *by_words*: nowhere (two empty
+    texts) where they say nothing of it."""
+    places = _PLACES[:_GUESSED] if by_words else _PLACES
+    fitting = (place[1:] for place in places if place[0].search(fact))
+    return next(fitting, ("", ""))
 
 
 def _folded(text: str) -> str:
@@ -198,10 +215,10 @@ def _is_there(fact: str, lines: list[tuple[str, str]]) -> bool:
 
 def _about_the_same(fact: str, lines: list[tuple[str, str]]) -> tuple[str, str] | None:
     """The line that shares most of its own words with the fact; ``None``: none shares enough."""
-    said = set(_WORD.findall(fact.lower())) - _COMMON
+    said = words_of(fact)
     best: tuple[float, tuple[str, str] | None] = (0.0, None)
     for row in lines:
-        words = set(_WORD.findall(row[1].lower())) - _COMMON
+        words = words_of(row[1])
         share = len(words & said) / len(words) if words else 0.0
         if row[0] and share >= _SHARE and share > best[0]:
             best = (share, row)
@@ -216,6 +233,6 @@ def _replaced(old: tuple[str, str], fact: str, cursor: int) -> Call:
 
 
 def _added(fact: str, cursor: int) -> Call:
-    _, path, heading = next(place for place in _PLACES if place[0].search(fact))
+    path, heading = place_of(fact)
     edit = {"path": path, "action": "add", "heading": heading, "new_text": f"- {fact}"}
     return Call("apply_patch", {"edits": [edit], "sources": [cursor]})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jenny.agent.demo import asides, dreaming, talk, tooling
+from jenny.agent.demo import asides, dreaming, reviewing, talk, tooling
 from jenny.agent.demo.asked import Asked, Piece
 from jenny.agent.demo.talk import has
 
@@ -27,6 +27,7 @@ RULES = (
     # What the product asks for itself.
     Rule(asides.is_title, asides.title),
     Rule(asides.is_summary, asides.summary),
+    Rule(reviewing.is_review, reviewing.review),
     Rule(dreaming.is_dream, dreaming.dream),
     # What a person asks for.
     Rule(lambda asked: bool(asked.done), tooling.report),

@@ -1,7 +1,8 @@
 """Dreaming without a model: a person can walk through all of it with the demo model."""
 
+from jenny.workspace.rules import Actor
 from memory import archive
-from memory.dream import report
+from memory.dream import counters, report
 from tests.support.dreams import MEMORY, add, finish
 
 
@@ -83,3 +84,34 @@ def test_a_change_that_no_run_may_make_is_told(dreams):
     assert run.status == "completed"
     assert any("“memory/note7.md” changed, which no run may touch" in note for note in run.notes)
     assert report.make(dreams.root, attempts=()).markdown == ""
+
+
+def test_a_review_can_be_watched(dreams, settings):
+    """The demo model reviews by rule: a line that another one says with more in it is archived, one
+    about the work moves out of the file about the person, all else stays; and /dream says so
+    first."""
+    settings.JENNY_API_BASE_URL = ""
+    settings.JENNY_API_KEY = ""
+    (dreams.root / "USER.md").write_text(
+        "# User\n\n## Preferences and habits\n\n- Drinks coffee.\n"
+        "- Drinks coffee black, at seven.\n- The server runs on Debian.\n- Likes rye bread and long walks by the river.\n"
+    )
+    counters.store(
+        dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
+    )
+    run = dreams.run()
+    assert run.review["status"] == "completed", run.told
+    assert dreams.text("USER.md") == (
+        "# User\n\n## Preferences and habits\n\n- Drinks coffee black, at seven.\n"
+        "- Likes rye bread and long walks by the river.\n"
+    )
+    assert "- The server runs on Debian." in dreams.text(MEMORY)
+    assert [row.text for row in archive.listing(dreams.root)] == ["Drinks coffee."]
+    first = run.told.split("\n")[0]
+    assert first.startswith("Review: ")
+    assert "1 fact moved to the archive: `" in first
+    assert "Nothing to process." in run.told
+    counters.store(
+        dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
+    )
+    assert dreams.run().review["status"] == "no_change"
