@@ -94,7 +94,8 @@ def test_a_review_can_be_watched(dreams, settings):
     settings.JENNY_API_KEY = ""
     (dreams.root / "USER.md").write_text(
         "# User\n\n## Preferences and habits\n\n- Drinks coffee.\n"
-        "- Drinks coffee black, at seven.\n- The server runs on Debian.\n- Likes rye bread and long walks by the river.\n"
+        "- Drinks coffee black, at seven.\n- The server runs on Debian.\n"
+        "- Likes rye bread and long walks by the river.\n"
     )
     counters.store(
         dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
