@@ -41,6 +41,7 @@ def broker_url(redis_url: str) -> str:
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
     "chat.sweep": ("chat.sweep", 60, "maintenance"),
+    "chat.garden": ("chat.garden", 60, "maintenance"),
     "jobs.reap": ("jobs.reap", 30, "maintenance"),
     "memory.reap": ("memory.reap", 10, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
@@ -86,7 +87,11 @@ app.conf.update(
         "chat.make_title": {"queue": "chat"},
         "chat.consolidate": {"queue": "memory"},
         "memory.dream": {"queue": "memory"},
+<<<<<<< Updated upstream
         "memory.rehearse": {"queue": "memory"},
+=======
+        "chat.tidy": {"queue": "memory"},
+>>>>>>> Stashed changes
     },
     task_create_missing_queues=False,
     task_acks_late=True,

@@ -2,9 +2,17 @@
 
 from django.apps import AppConfig
 
+from jenny.workspace.rules import register_act_rule, register_rule
+from wikis.gardener import border
+
 
 class WikisConfig(AppConfig):
     """Wikis and, in them, projects."""
 
     name = "wikis"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """From here on the gardener writes pages and nothing else."""
+        register_rule(border.guard)
+        register_act_rule(border.note)

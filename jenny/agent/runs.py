@@ -10,6 +10,8 @@ from dataclasses import dataclass
 BLOCKS = (
     "identity",
     "title",
+    "gardener",
+    "garden",
     "project",
     "project_agents",
     "agents",
@@ -51,7 +53,7 @@ FILE_TOOLS = (
 
 # What only runs in a project have.
 _OF_PROJECTS = frozenset({"project", "project_agents"})
-_EVERYWHERE = frozenset(BLOCKS) - _OF_PROJECTS - {"title"}
+_EVERYWHERE = frozenset(BLOCKS) - _OF_PROJECTS - {"title", "gardener", "garden"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,16 @@ RUN_KINDS = _table(
         tools=(*FILE_TOOLS, "list_pages", "add_page", "note", "read_skill", "python_exec"),
         rests=True,
         actor="project",
+    ),
+    # Makes pages of a project's log; it knows neither the person nor the memory.
+    RunKind(
+        "gardener",
+        blocks=frozenset({"gardener", "garden", "project_agents"}),
+        tools=(
+            *("read_file", "grep", "list_pages", "edit_file", "apply_patch"),
+            *("add_page", "add_open", "finish_tidying"),
+        ),
+        actor="gardener",
     ),
     RunKind("title", blocks=frozenset({"title"})),
     RunKind(

@@ -18,11 +18,14 @@ class ChatConfig(AppConfig):
         """Whoever reads the history can ask which messages were edited away; Dream tells what
         came of its runs where it was asked."""
         # It needs the models, which are loaded only now.
+        from jenny.accounts.management import notices  # noqa: PLC0415
         from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
         from jenny.chat.models.spoken import speech  # noqa: PLC0415
-        from jenny.chat.tasks import dreaming  # noqa: PLC0415
+        from jenny.chat.tasks import dreaming, tidying  # noqa: PLC0415
 
         edited.register(messages_gone)
         provenance.register_speech(speech)
         telling.register(dreaming.PREFIX, dreaming.tell)
         telling.register_announcer(dreaming.announce)
+        tidying.register()
+        notices.register("projects", tidying.notices)

@@ -66,6 +66,7 @@ COMMANDS = (
     ),
     Command("/skill", "", "List the skills of this workspace."),
     Command("/project", "[name]", "List the projects, or go to a conversation in one."),
+    Command("/tidy", "", "Make pages of what is new in this project's log.", where="inside"),
 )
 
 _BY_NAME = {command.name: command for command in COMMANDS}

@@ -239,6 +239,10 @@ _MONTHS = (
 _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "identity": _identity,
     "title": _title,
+    "gardener": lambda _request: Block("gardener", _text("gardener")),
+    "garden": lambda request: (
+        about.garden(request.root, request.project) if request.project else None
+    ),
     "project": lambda request: (
         about.block(request.root, request.project) if request.project else None
     ),

@@ -13,6 +13,7 @@ from jenny.workspace.files import Actor, open_workspace
 from memory import skills
 from memory.tools import MEMORY_TOOLS
 from wikis import pages
+from wikis.gardener.tools import GARDENER_TOOLS
 from wikis.project import about
 from wikis.project.tools import PROJECT_TOOLS
 
@@ -23,6 +24,7 @@ TOOLS: dict[str, Tool] = {
     APPLY_PATCH.name: APPLY_PATCH,
     **MEMORY_TOOLS,
     **PROJECT_TOOLS,
+    **GARDENER_TOOLS,
     sandbox.PYTHON_EXEC.name: sandbox.PYTHON_EXEC,
 }
 

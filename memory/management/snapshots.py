@@ -87,14 +87,23 @@ def take(
 
 def before_dream(workspace: Workspace, *, now: datetime | None = None) -> Attempt:
     """The snapshot at the beginning of a Dream run; its failure is a value, never an error."""
+    return _attempt(workspace, "dream", "this run", now)
+
+
+def before_tidying(workspace: Workspace, *, now: datetime | None = None) -> Attempt:
+    """The snapshot before the gardener writes pages; its failure is a value, never an error."""
+    return _attempt(workspace, "tidy", "the gardener", now)
+
+
+def _attempt(workspace: Workspace, trigger: Trigger, what: str, now: datetime | None) -> Attempt:
+    none = f"There is no snapshot of the state before {what}"
     try:
-        outcome = take(workspace, "dream", now=now, timeout=DREAM_SECONDS)
+        outcome = take(workspace, trigger, now=now, timeout=DREAM_SECONDS)
     except WorkspaceError as error:
-        return Attempt(None, f"There is no snapshot of the state before this run. {error.sentence}")
+        return Attempt(None, f"{none}. {error.sentence}")
     except (OSError, DatabaseError) as error:
         log.exception("snapshot.failed", extra={"workspace": str(workspace.pk)})
-        cause = type(error).__name__
-        return Attempt(None, f"There is no snapshot of the state before this run ({cause}).")
+        return Attempt(None, f"{none} ({type(error).__name__}).")
     return Attempt(outcome, outcome.sentence)
 
 

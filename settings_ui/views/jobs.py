@@ -9,6 +9,8 @@ from django.views.decorators.http import require_safe
 from jenny.accounts import access
 from jenny.accounts.management import working
 from jenny.accounts.models import Job
+from jenny.markdown.render import render as markdown
+from jenny.workspace import diffs
 
 OTHER = working.Kind(task="", title="Work")
 
@@ -41,4 +43,5 @@ def _context(job: Job) -> dict[str, Any]:
         "home": {"href": about.home[0], "label": about.home[1]},
         "links": job.result.get("links", []),
         "lists": job.result.get("lists", []),
+        "diff": markdown(diffs.fenced(diff)) if (diff := job.result.get("diff")) else "",
     }

@@ -251,3 +251,101 @@ def test_a_project_that_is_gone_is_told_of(place, words):
     assert place.owner.get("/chat/?project=leaving").status_code == 404
     for hostile in ("..", "../..", ".git", "a/b", "x" * 300, "no%00body"):
         assert place.owner.get(f"/chat/?project={hostile}").status_code in (400, 404)
+
+
+def tidied(place, chat: str) -> str:
+    """``/tidy``, and what came of it."""
+    place.owner.send(chat, "/tidy")
+
+    def told() -> str:
+        thread = text_of(place.owner.thread(chat))
+        return thread if "Tidying…" not in thread else ""
+
+    return wait_until(told, what="the gardener")
+
+
+def gardens(words: str):
+    """A rule for scripts: the gardener is asked about lines that say *words*."""
+    return lambda request: (
+        any(tool["name"] == "finish_tidying" for tool in request.json.get("tools") or [])
+        and any(words in text for text in request.texts("user"))
+    )
+
+
+def test_the_log_becomes_pages(place, words):
+    """A noted fact is in the log, after /tidy on a page with its state and source, and in the next
+    conversation of that project; in no other. The gardener is shown neither person nor memory."""
+    name = project(place, "orchard")
+    fact = f"The {words} stand in row 4"
+    place.model.script(Call("note", {"fact": fact}), when=answers(words))
+    place.model.script("Noted.", when=answers(words))
+    chat = begin(place, name, words)
+    place.owner.answer(chat)
+    folder = place.root / "wikis" / name
+    (log_file,) = (folder / "log").glob("*.md")
+    logged = log_file.read_bytes()
+    source = f"log/{log_file.name}"
+    new = {"title": "Rows", "text": f"{fact}.", "state": "decided", "source": source}
+    beside = [
+        Call("edit_file", {"path": path, "old_text": "Ownmark", "new_text": "Gone"})
+        for path in ("AGENTS.md", "../../USER.md")
+    ]
+    place.model.script(
+        *beside,
+        Call("apply_patch", {"edits": [{"path": source, "old_text": fact, "new_text": ""}]}),
+        Call("add_page", new),
+        Call("add_open", {"question": f"Row 4 or row 5 for {words}?"}),
+        Call("finish_tidying", {"summary": "One page.", "left_out": []}),
+        when=gardens(words),
+    )
+    place.model.script("Done.", when=gardens(words))
+    thread = tidied(place, chat)
+    assert "1 line of the log of orchard went into 2 pages." in thread
+    page = (folder / "wiki/rows.md").read_text()
+    assert page.startswith(f'---\nstate: "decided"\nsource: "{source}"\n---\n\n# Rows\n')
+    assert fact in page
+    assert f"## Open\n\n- Row 4 or row 5 for {words}?" in (folder / "wiki/index.md").read_text()
+    assert log_file.read_bytes() == logged
+    assert OWN in (folder / "AGENTS.md").read_text()
+    (asked_first, *_) = [one for one in place.model.requests if gardens(words)(one)]
+    wire = asked_first.body.decode()
+    for mark in (SOUL, USER, MEMORY, OTHER, GUIDE, "## Wikis", "orchard/AGENTS"):
+        assert mark not in wire
+    assert OWN in wire
+    assert PAGE in wire
+    report = text_of(place.owner.get(re.search(r"/jobs/\d+/", place.owner.thread(chat))[0]).text)
+    assert f"+{fact}." in report
+    assert "wikis/orchard/wiki/rows.md" in report
+    for where, is_known in ((name, True), (project(place, "cellar"), False), ("", False)):
+        said = f"later in {where or 'none'} {words}"
+        place.model.script("Yes.", when=answers(said))
+        other = begin(place, where, said) if where else place.owner.begin(said)
+        place.owner.answer(other)
+        wire = b"".join(one.body for one in asked(place.model, said)).decode()
+        assert (fact in wire) == is_known
+    again = tidied(place, chat)
+    assert "There is nothing new in the log of orchard" in again
+    assert words.encode() not in history(place)
+
+
+def test_a_gardener_that_fails_reads_the_same_lines_again(place, words):
+    """Prose without an account, an error, a loop: each is said, nothing is passed over, and after
+    three failures in a row a notice stands on every page, until it works again."""
+    name = project(place, "stubborn")
+    (place.root / "wikis" / name / "log").mkdir()
+    (place.root / f"wikis/{name}/log/20260503.md").write_text(f"- 10:00 — {words}\n")
+    place.model.script("Hello.", when=answers(words + " begin"))
+    chat = begin(place, name, words + " begin")
+    place.owner.answer(chat)
+    for _ in range(3):
+        place.model.script("I think it is fine.", when=gardens(words))
+        place.model.script("I think so.", when=gardens(words))
+        thread = tidied(place, chat)
+    assert thread.count("The log is as it was, and the same lines are read again") >= 3
+    assert "could not be made into pages 3 times in a row" in text_of(place.owner.page(chat))
+    done = {"summary": "Nothing to keep.", "left_out": ["1: a remark"]}
+    place.model.script(Call("finish_tidying", done), when=gardens(words))
+    place.model.script("Done.", when=gardens(words))
+    thread = tidied(place, chat)
+    assert "1 line of the log of stubborn was read; the pages needed no change." in thread
+    assert "times in a row" not in text_of(place.owner.page(chat))

@@ -74,15 +74,17 @@ def block(root: Path, found: Project) -> Block:
     """What the conversation is about: the project's name, scope, rules and pages."""
     wiki = pages.open_wiki(root, found.name)
     scope = f"Its scope: {found.scope}" if found.scope else "No scope is set for it."
-    text = "\n\n".join(
-        [
-            f"# Project: {one_line(found.name)}",
-            _RULES.format(name=one_line(found.name), scope=scope),
-            "## Its pages",
-            *_pages(wiki),
-        ]
-    )
+    rules = _RULES.format(name=one_line(found.name), scope=scope)
+    text = "\n\n".join([f"# Project: {one_line(found.name)}", rules, _listed(wiki)])
     return Block("project", text, source=f"{found.folder}/wiki/", problem=found.problem)
+
+
+def garden(root: Path, found: Project) -> Block:
+    """What the gardener works on: the project's name, scope and pages."""
+    wiki = pages.open_wiki(root, found.name)
+    scope = found.scope or listing.NO_SCOPE
+    text = f"# The project: {one_line(found.name)}\n\nIts scope: {scope}\n\n{_listed(wiki)}"
+    return Block("garden", text, source=f"{found.folder}/wiki/", problem=found.problem)
 
 
 def instructions(found: Project) -> Block | None:
@@ -108,6 +110,10 @@ class _File:
     path: str
     size: int
     stamp: _Stamp
+
+
+def _listed(wiki: Wiki) -> str:
+    return "\n\n".join(["## Its pages", *_pages(wiki)])
 
 
 def _pages(wiki: Wiki) -> list[str]:

@@ -1,6 +1,7 @@
 """The tools of a conversation inside a project, beside those for files. Docstrings and signatures
 are what the model sees. The workspace that they are given is opened within the project's folder."""
 
+import json
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -15,6 +16,8 @@ from wikis.project import log
 _LISTED = 500
 _TITLE_CHARS = 120
 _INDEX = "# Index\n"
+# How sure a page is of what it says, as its header's ``state:``.
+STATES = ("open", "hypothesis", "decided", "done")
 
 
 def note(context: ToolContext, fact: str) -> ToolOutcome:
@@ -62,17 +65,30 @@ def list_pages(context: ToolContext, folder: str = "") -> ToolOutcome:
     return ToolOutcome(ok=True, content="\n".join(rows) or "There is no page yet.")
 
 
-def add_page(context: ToolContext, title: str, text: str, folder: str = "") -> ToolOutcome:
+def add_page(
+    context: ToolContext,
+    title: str,
+    text: str,
+    folder: str = "",
+    *,
+    state: str = "",
+    source: str = "",
+) -> ToolOutcome:
     """Make a new page of the project and link it from the index. One subject a page. To change a
     page that is there, use edit_file.
 
     title: what the page is about, in a few words; its file is named after it
     text: the page in Markdown, below the title. Other pages are linked as [[their name]].
     folder: where it goes below wiki/, such as concepts or entities; nothing means wiki/ itself
+    state: open, hypothesis, decided or done; nothing where none of them fits
+    source: where it was said, such as log/20260503.md; nothing when the page is of your own making
     """
     title = " ".join(title.split())
     if not title or len(title) > _TITLE_CHARS:
         message = f"A title has from 1 to {_TITLE_CHARS} characters. No page was made."
+        raise ToolProblem(message)
+    if state and state not in STATES:
+        message = f"A page's state is one of {', '.join(STATES)}. No page was made."
         raise ToolProblem(message)
     path = pages.new_path("/".join(part for part in (folder.strip("/"), _file_name(title)) if part))
     workspace = context.workspace
@@ -88,6 +104,7 @@ def add_page(context: ToolContext, title: str, text: str, folder: str = "") -> T
     )
     body = text.strip()
     page = body if body.startswith("# ") else f"# {title}\n\n{body}"
+    page = _header(state, source) + page
     workspace.write_many(
         {path: f"{page}\n".encode(), index: linked.encode()},
         expect={path: None, index: old.version if old else None},
@@ -95,6 +112,16 @@ def add_page(context: ToolContext, title: str, text: str, folder: str = "") -> T
     return ToolOutcome(
         ok=True, content=f"Made {path}, and linked it in {index}.", data={"path": path}
     )
+
+
+def _header(state: str, source: str) -> str:
+    """The header of a new page; empty when it says nothing."""
+    rows = [
+        f"{key}: {json.dumps(value, ensure_ascii=False)}"
+        for key, value in (("state", state), ("source", " ".join(source.split())[:_TITLE_CHARS]))
+        if value
+    ]
+    return "\n".join(["---", *rows, "---", "", ""]) if rows else ""
 
 
 def _ends_in_list(text: str) -> bool:

@@ -4,7 +4,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+<<<<<<< Updated upstream
 from jenny.agent.demo import asides, dreaming, reviewing, talk, tooling
+=======
+from jenny.agent.demo import asides, dreaming, talk, tidying, tooling
+>>>>>>> Stashed changes
 from jenny.agent.demo.asked import Asked, Piece
 from jenny.agent.demo.talk import has
 
@@ -29,6 +33,7 @@ RULES = (
     Rule(asides.is_summary, asides.summary),
     Rule(reviewing.is_review, reviewing.review),
     Rule(dreaming.is_dream, dreaming.dream),
+    Rule(tidying.is_tidying, tidying.tidy),
     # What a person asks for.
     Rule(lambda asked: bool(asked.done), tooling.report),
     Rule(has("what did i (?:say|tell you)", "do you (?:know|remember)"), talk.recall),

@@ -10,6 +10,7 @@ from jenny.agent.demo.asked import Asked, Call, Done, Piece, Say
 _SHOWN_LINES = 40
 # Tools whose results are words for a person, and what is said before them.
 _QUOTED = {
+    "note": "This came of it:",
     "remember": "This came of it:",
     "forget": "This came of it:",
     "recall": "This is on record:",
@@ -62,6 +63,15 @@ def _folder(found: re.Match[str]) -> dict[str, Any]:
 
 # In the order in which they are tried.
 WISHES = (
+    Wish(
+        "note",
+        "I'll note it in the project's log.",
+        re.compile(
+            r"^\s*(?:please )?(?:note|remember)(?: that)?[\s:,]+(?P<fact>.+)",
+            re.IGNORECASE | re.DOTALL,
+        ),
+        lambda found: {"fact": " ".join(found["fact"].split())},
+    ),
     Wish(
         "remember",
         "I'll note it.",
@@ -151,19 +161,25 @@ WISHES = (
 
 def is_wish(asked: Asked) -> bool:
     """Whether the person wants something done that takes a tool."""
-    return any(wish.words.search(asked.said) for wish in WISHES)
+    return next(_wishes(asked), None) is not None
 
 
 def call(asked: Asked) -> Iterator[Piece]:
     """Make the call, or say that there is no tool for it here."""
+    wish, found = next(_wishes(asked))
+    if wish.tool in asked.tools:
+        yield Say(wish.before)
+        yield Call(wish.tool, wish.arguments(found))
+    else:
+        yield Say(f"That takes the tool `{wish.tool}`, which is not at hand here.")
+
+
+def _wishes(asked: Asked) -> Iterator[tuple[Wish, re.Match[str]]]:
+    """What the words may mean; a note is made only where there is a log to make it in."""
     for wish in WISHES:
-        if found := wish.words.search(asked.said):
-            if wish.tool in asked.tools:
-                yield Say(wish.before)
-                yield Call(wish.tool, wish.arguments(found))
-            else:
-                yield Say(f"That takes the tool `{wish.tool}`, which is not at hand here.")
-            return
+        found = wish.words.search(asked.said)
+        if found and (wish.tool != "note" or wish.tool in asked.tools):
+            yield wish, found
 
 
 def report(asked: Asked) -> Iterator[Piece]:

@@ -18,16 +18,24 @@ from jenny.chat.models.branches import Branch, Path
 from jenny.chat.models.consent import ConsentRequest
 from jenny.chat.models.consolidating import Consolidating
 from jenny.chat.models.messages import Block, Draft, Message
+from jenny.chat.models.projects import ProjectState
 from jenny.chat.models.summaries import Summary
 
 __all__ = [
     "Block",
     "Branch",
+<<<<<<< Updated upstream
     "ConsentRequest",
+=======
+>>>>>>> Stashed changes
     "Conversation",
     "Draft",
     "Message",
     "Path",
+<<<<<<< Updated upstream
+=======
+    "ProjectState",
+>>>>>>> Stashed changes
     "Summary",
     "Turn",
 ]

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from jenny.accounts.management.gate import why_calls_wait
 from jenny.agent.errors import WAITS, Cancelled
 from jenny.chat import slices
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Conversation, Message, ProjectState, Turn
 from jenny.chat.models.consolidating import AGAIN_AFTER, ASKED_AGAIN_AFTER, idle_minutes
 from jenny.chat.outcomes import Outcome
 from jenny.chat.slices import Pointers, Slice
@@ -78,6 +78,8 @@ def after_turn(turn: Turn) -> None:
     """A turn is over: have the oldest part summarised when the context is full."""
     chat = turn.conversation
     chat.refresh_from_db(fields=["context_from", "tokens_gone", "branch"])
+    if chat.project:
+        ProjectState.of(chat.workspace, chat.project).happened()
     with contextlib.suppress(WorkspaceError):
         if turn.reason in OVERRUN:
             hand_over(consolidate, str(chat.pk), "overrun")

@@ -14,7 +14,7 @@ from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
 from jenny.chat import slices, stored
-from jenny.chat.models import Conversation
+from jenny.chat.models import Conversation, ProjectState
 from jenny.chat.outcomes import Kept, Outcome, left_out
 from jenny.chat.prompt import zone_of
 from jenny.chat.slices import Slice
@@ -138,6 +138,7 @@ def _into_log(part: _Part) -> Kept:
         return kept  # its folder is gone; the conversation goes on for itself
     actor = Actor("project", account=chat.workspace.owner_id, run=f"conversation:{chat.pk}")
     workspace = open_workspace(root, actor, within=about.folder_of(chat.project))
+    ProjectState.of(chat.workspace, chat.project).happened()
     project_log.add(workspace, kept.text.splitlines(), datetime.now(zone), mark=mark)
     return kept
 

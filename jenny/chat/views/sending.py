@@ -18,7 +18,7 @@ from jenny.accounts.models import Account, Workspace
 from jenny.chat import access, commands
 from jenny.chat.meter import meter_of
 from jenny.chat.models import Conversation, Draft
-from jenny.chat.tasks import accept, consolidation, dreaming
+from jenny.chat.tasks import accept, consolidation, dreaming, tidying
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.views import pages
 from jenny.chat.views.models_menu import chosen_preset
@@ -104,6 +104,8 @@ def _take_in(chat: Conversation, text: str, client_key: str) -> None:
         Publisher(chat).meter(gauge.sentence, gauge.percent)
     elif call.command.name == "/dream":
         dreaming.ask_for(chat, call, client_key)
+    elif call.command.name == "/tidy":
+        tidying.ask_for(chat, call, client_key)
     else:
         reply = accept.accept_command(chat, call, reply_to(chat, call), client_key)
         if call.command.name == "/compact":

@@ -8,6 +8,7 @@ from typing import Literal
 # Why a snapshot is taken, as it is said in a sentence.
 TRIGGERS = {
     "dream": "before a Dream run",
+    "tidy": "before a project was tidied",
     "auto": "after a change",
     "daily": "once a day",
     "manual": "by hand",
@@ -17,7 +18,9 @@ TRIGGERS = {
     "upgrade": "before an upgrade",
 }
 
-type Trigger = Literal["dream", "auto", "daily", "manual", "restore", "import", "export", "upgrade"]
+type Trigger = Literal[
+    "dream", "tidy", "auto", "daily", "manual", "restore", "import", "export", "upgrade"
+]
 type What = Literal["added", "changed", "removed"]
 
 

@@ -13,7 +13,7 @@ from jenny.accounts.management.answering import AnsweringCommand, workspace_call
 from jenny.accounts.models import Workspace
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.tasks import accept, consolidation, dreaming
+from jenny.chat.tasks import accept, consolidation, dreaming, tidying
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import interrupt
 from jenny.chat.tasks.turns import execute
@@ -123,6 +123,11 @@ def _commanded(chat: Conversation, call: commands.Call) -> str:
         return accept.start_anew(chat).text
     if call.command.name == "/dream":
         return dreaming.carry_out(chat, call)
+    if call.command.name == "/tidy":
+        job = tidying.ask_for(chat, call)
+        tidying.tidy(job.pk)
+        job.refresh_from_db()
+        return job.sentence or "The gardener is at work already."
     if call.command.name == "/compact":
         return accept.accept_command(chat, call, consolidation.run(chat, "asked").sentence).text
     return accept.accept_command(chat, call, reply_to(chat, call)).text

@@ -1,0 +1,1 @@
+"""The model's part in tidying a project."""
