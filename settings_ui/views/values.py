@@ -28,7 +28,7 @@ _IDLE = "agents.defaults.idleCompactAfterMinutes"
 # Nothing waits for approval yet, so the choice is not offered.
 _WITHOUT = {"approve"}
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
-_MEMORY = [row for row in values.fields_of("memory") if row.name not in _WITHOUT]
+_MEMORY = values.fields_of("memory")
 _LIMITS = [row for row in _MEMORY if row.name.startswith("max")]
 _BUDGETS = [row for row in _MEMORY if row.name.endswith("BudgetChars")]
 _RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]

@@ -131,7 +131,8 @@ FIELDS: tuple[Field, ...] = (
             ("removals", "Removals wait for you"),
             ("all", "Everything waits for you"),
         ),
-        help="What Dream writes is staged until you accept it, hunk by hunk.",
+        help="What Dream writes waits until you accept it, change by change, under Memory → "
+        "Approvals. Chats are shown it meanwhile, marked.",
     ),
     Field(
         key=f"{_DREAM}.maxTokensPerRun", kind="whole", default=1_000_000, low=0,
