@@ -87,11 +87,8 @@ app.conf.update(
         "chat.make_title": {"queue": "chat"},
         "chat.consolidate": {"queue": "memory"},
         "memory.dream": {"queue": "memory"},
-<<<<<<< Updated upstream
         "memory.rehearse": {"queue": "memory"},
-=======
         "chat.tidy": {"queue": "memory"},
->>>>>>> Stashed changes
     },
     task_create_missing_queues=False,
     task_acks_late=True,

@@ -4,11 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-<<<<<<< Updated upstream
-from jenny.agent.demo import asides, dreaming, reviewing, talk, tooling
-=======
-from jenny.agent.demo import asides, dreaming, talk, tidying, tooling
->>>>>>> Stashed changes
+from jenny.agent.demo import asides, dreaming, reviewing, talk, tidying, tooling
 from jenny.agent.demo.asked import Asked, Piece
 from jenny.agent.demo.talk import has
 

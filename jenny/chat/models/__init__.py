@@ -24,18 +24,12 @@ from jenny.chat.models.summaries import Summary
 __all__ = [
     "Block",
     "Branch",
-<<<<<<< Updated upstream
     "ConsentRequest",
-=======
->>>>>>> Stashed changes
     "Conversation",
     "Draft",
     "Message",
     "Path",
-<<<<<<< Updated upstream
-=======
     "ProjectState",
->>>>>>> Stashed changes
     "Summary",
     "Turn",
 ]
