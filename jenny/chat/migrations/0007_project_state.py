@@ -5,28 +5,49 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0004_usage_second_factor_activity'),
-        ('chat', '0005_projects'),
+        ("accounts", "0004_usage_second_factor_activity"),
+        ("chat", "0006_consent"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ProjectState',
+            name="ProjectState",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=255)),
-                ('read', models.JSONField(default=dict)),
-                ('attempted_at', models.DateTimeField(null=True)),
-                ('due_at', models.DateTimeField(null=True)),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('why', models.TextField(blank=True)),
-                ('workspace', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='projects', to='accounts.workspace')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=255)),
+                ("read", models.JSONField(default=dict)),
+                ("attempted_at", models.DateTimeField(null=True)),
+                ("due_at", models.DateTimeField(null=True)),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("why", models.TextField(blank=True)),
+                (
+                    "workspace",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="projects",
+                        to="accounts.workspace",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='projects_due')],
-                'constraints': [models.UniqueConstraint(fields=('workspace', 'name'), name='one_state_a_project')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("due_at__isnull", False)),
+                        fields=["due_at"],
+                        name="projects_due",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("workspace", "name"), name="one_state_a_project"
+                    )
+                ],
             },
         ),
     ]
