@@ -25,8 +25,6 @@ from settings_ui.values import Asked
 
 NEXT_TIMES = 3
 _IDLE = "agents.defaults.idleCompactAfterMinutes"
-# Nothing waits for approval yet, so the choice is not offered.
-_WITHOUT = {"approve"}
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
 _MEMORY = values.fields_of("memory")
 _LIMITS = [row for row in _MEMORY if row.name.startswith("max")]
