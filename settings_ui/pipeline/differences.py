@@ -1,5 +1,6 @@
 """What changed in a file, line by line below each other: what went, then what came."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -9,6 +10,7 @@ from jenny.workspace.texts import SideRow, side_by_side
 # Of a file that was replaced whole, so many lines are shown.
 MOST_LINES = 400
 MOST_CHARS = 500_000
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +61,23 @@ def _text(data: bytes | None) -> str | None:
         return (data or b"").decode("utf-8")[:MOST_CHARS]
     except UnicodeDecodeError:
         return None
+
+
+def read_unified(text: str) -> Difference:
+    """A unified difference of one file, as lines."""
+    lines: list[Line] = []
+    before = after = 0
+    for row in text.splitlines():
+        if hunk := _HUNK.match(row):
+            before, after = int(hunk[1]), int(hunk[2])
+            lines += [Line("gap")] if lines else []
+        elif row.startswith("-") and before:
+            lines.append(Line("went", row[1:], before))
+            before += 1
+        elif row.startswith("+") and after:
+            lines.append(Line("came", row[1:], after))
+            after += 1
+        elif row.startswith(" ") and after:
+            lines.append(Line("same", row[1:], after))
+            before, after = before + 1, after + 1
+    return Difference(tuple(lines[:MOST_LINES]), max(0, len(lines) - MOST_LINES))

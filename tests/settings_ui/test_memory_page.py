@@ -9,11 +9,12 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from jenny.accounts.models import Account
+from jenny.accounts.management import working
+from jenny.accounts.models import Account, Job
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.workspace.rules import Actor
 from memory import archive, forgotten, pins
-from memory.management.dreaming import book
+from memory.management.dreaming import book, rehearsing
 from memory.models import DreamEntry, DreamRun
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, Dreams, add, finish
@@ -246,6 +247,37 @@ def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dr
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 286
     assert "The run has ended: Nothing new" in answer.content.decode()
+
+
+def test_a_dry_run_is_asked_for_left_and_found_again(
+    client: Client, stranger: Client, dreams: Dreams
+) -> None:
+    """It shows what would be read and changed, and changes nothing; a second press leads to the
+    same one while it is under way; nobody else sees it."""
+    (cursor,) = dreams.say("- [durable] Keeps four hives of bees")
+    path = client.post("/memory/rehearse")["Location"]
+    assert client.post("/memory/rehearse")["Location"] == path
+    page = get(client, path)
+    assert "Waits for a worker" in page
+    assert path in get(client, "/memory/")
+    seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
+    assert client.get(path, {"seen": seen}, headers=HTMX).status_code == 204
+    dreams.model.script(add("Keeps four hives of bees", cursor))
+    dreams.model.script(finish(saved=[cursor]))
+    dreams.model.script("Done.")
+    before = dreams.text()
+    job = Job.objects.get()
+    working.carry_out(job.pk, rehearsing.work)
+    answer = client.get(path, {"seen": seen}, headers=HTMX)
+    assert answer.status_code == 286
+    text = words(get(client, path))
+    assert "It would end so: Completed" in text
+    assert "came: - Keeps four hives of bees" in text
+    assert f"Entry {cursor} Saved" in text
+    assert dreams.text() == before
+    assert dreams.cursor == 0
+    assert path in get(client, f"/jobs/{job.pk}/")
+    assert stranger.get(path).status_code == 404
 
 
 def test_the_picture_is_drawn_anew_only_when_something_changed(

@@ -79,7 +79,8 @@ def work(job: PageJob) -> working.Ended:
     """Carry a dry run out that was asked for on a page."""
     job.progress(1, 2, "The model works in a copy of the workspace")
     found = rehearse(job.workspace)
-    return working.Ended(found.sentence, found.json)
+    page = {"label": "See what it would change", "href": f"/memory/rehearsals/{job.pk}/"}
+    return working.Ended(found.sentence, found.json | {"links": [page]})
 
 
 def _after_death(job: PageJob) -> str:

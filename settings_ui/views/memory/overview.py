@@ -93,7 +93,7 @@ def _context(mine: Desk) -> dict[str, object]:
         "aside": aside,
         "more_aside": more,
         "prunes": approving.large_prunes(mine.row),
-        "can_rehearse": rehearsal.is_known(),
+        "rehearsed": rehearsal.newest(mine.row),
     }
 
 

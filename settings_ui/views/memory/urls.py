@@ -9,6 +9,7 @@ urlpatterns = [
     path("", overview.page, name="memory"),
     path("dream", overview.dream_now, name="memory_dream_now"),
     path("rehearse", rehearsal.begin, name="memory_rehearse"),
+    path("rehearsals/<int:job_id>/", rehearsal.page, name="memory_rehearsal"),
     path("offer-again", overview.offer_again, name="memory_offer_again"),
     path("runs/", runs.listing, name="memory_runs"),
     path("runs/<int:run_id>/", runs.page, name="memory_run"),
