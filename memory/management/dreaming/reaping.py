@@ -78,10 +78,12 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
         facts["notes"] = [error.sentence]
     try:
         counted = counters.load(root)
-        if (run.review or {}).get("status") == BEGUN:
-            found = Reviewed(due=run.review["due"], why=INTERRUPTED)
-            counted = counters.reviewed(counted, found.due, _every(root), failed=True)
-            facts["review"] = found.json
+        status = run.review.get("status")
+        if status == BEGUN:
+            facts["review"] = Reviewed(due=run.review["due"], why=INTERRUPTED).json
+        if status and status != "paused":
+            failed = status in (BEGUN, "failed")
+            counted = counters.reviewed(counted, run.review["due"], _every(root), failed=failed)
         raised = counters.reached(counted, "fault", is_empty=None, cause=_CAUSE)
         counted = counters.after(counted, "fault", is_empty=None, gave_up=False)
         counters.store(root, counted, Actor("pipeline", run=run.name))
