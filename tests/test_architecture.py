@@ -203,6 +203,7 @@ WRITES_ELSEWHERE = {
     "jenny/accounts/models/workspace.py": "the empty folder of a new workspace",
     "settings_ui/browsing/zips.py": "a download, which is a stream and no file",
     "settings_ui/tasks.py": "the trash and parts of uploads, in the data folder",
+    "settings_ui/management/workspaces.py": "folders of workspaces deleted long ago",
     "settings_ui/management/closing.py": "folders of deleted accounts, in the data folder",
     "settings_ui/views/files/upload.py": "parts of uploads, in the data folder",
     "memory/management/commands/snapshot.py": "the file that --output names",
