@@ -80,7 +80,7 @@ def test_somebody_who_talks_is_left_alone(workspace, state):
 
 def test_six_hours_between_attempts(workspace):
     """However the last one ended."""
-    row = due(workspace, "bees", attempted=5.9)
+    due(workspace, "bees", attempted=5.9)
     tidying.garden()
     assert asked() == []
     due(workspace, "bees", attempted=6.1)

@@ -52,7 +52,7 @@ def headings(text: str) -> list[str]:
 
 
 def test_the_parts_stand_in_their_order(root: Path) -> None:
-    """``04`` §2: who she is, the files, the rules, the memory, the skills, the tools last."""
+    """Who she is, the files, the rules, the memory, the skills, the tools last."""
     text = prompt(root).text
     assert headings(text) == [
         "# Jenny",

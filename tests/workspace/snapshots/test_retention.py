@@ -1,4 +1,4 @@
-"""Which snapshots are kept, by a clock that stands still (03 §2)."""
+"""Which snapshots are kept, by a clock that stands still."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo

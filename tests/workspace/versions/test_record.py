@@ -240,7 +240,7 @@ def test_edits_before_a_run_are_apart(root, dream, by):
 
 
 def test_a_run_that_others_write_into_has_parts(root, dream, by):
-    """A foreign write in the middle of a run parts it; no version mixes the two (02 §4)."""
+    """A foreign write in the middle of a run parts it; no version mixes the two."""
     note = dream.begin()
     dream.write(note, "USER.md", b"dream 1\n")
     by("browser").write("USER.md", b"dream 1\nbrowser\n")
