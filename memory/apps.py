@@ -29,13 +29,14 @@ class MemoryConfig(AppConfig):
         register_check(versions_check.check)
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
-        from jenny.accounts.management import notices  # noqa: PLC0415
-        from memory.management import snapshots, staging  # noqa: PLC0415
+        from jenny.accounts.management import notices, working  # noqa: PLC0415
+        from memory.management import restoring, snapshots, staging  # noqa: PLC0415
         from memory.management import approval_notices  # noqa: PLC0415
         from memory.management.dreaming import book  # noqa: PLC0415
         from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
+        working.register(restoring.KIND, restoring.ABOUT)
         notices.register("approvals", approval_notices.of)
         notices.register("dream", dreams.of)
         funnel.register_fence(book.fence)

@@ -9,8 +9,9 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 from django.utils import timezone
 
+from jenny.accounts.management import working
 from jenny.workspace.errors import WorkspaceError
-from memory.management import origins, snapshots
+from memory.management import origins, restoring, snapshots
 from memory.management.dreaming import clock, handing, reaping, running
 from memory.management.dreaming.heart import WATCHES
 from memory.models import SnapshotState
@@ -61,6 +62,12 @@ def _scan() -> None:
             )
         except Exception:  # the task's edge: one workspace's trouble is not the others'
             log.exception("snapshot.failed", extra={"workspace": str(row.pk)})
+
+
+@shared_task(name="memory.restore")
+def restore(job_id: int) -> None:
+    """Carry out a restore that was asked for on a page."""
+    working.carry_out(job_id, restoring.work)
 
 
 @shared_task(name="memory.origins")

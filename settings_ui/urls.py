@@ -18,6 +18,7 @@ from settings_ui.views.files import bin as trash
 from settings_ui.views.files import browse, change, content, edit, history, memory, upload
 from settings_ui.views.models import page as models
 from settings_ui.views.models import preset as presets
+from settings_ui.views.snapshots import differing, keeping, listing, looking, restoring, versions
 
 # /settings/
 urlpatterns = [
@@ -123,3 +124,17 @@ urlpatterns += [path("jobs/<int:job_id>/", jobs.page, name="job")]
 
 # /memory/
 urlpatterns += [path("memory/", include("settings_ui.views.memory.urls"))]
+
+# /snapshots/
+urlpatterns += [
+    path("snapshots/", listing.page, name="snapshots"),
+    path("snapshots/take", listing.take, name="snapshot_take"),
+    path("snapshots/keep/", keeping.page, name="snapshot_keep"),
+    path("snapshots/versions/", versions.every, name="snapshot_versions"),
+    path("snapshots/versions/<str:version_id>/", versions.page, name="snapshot_version"),
+    path("snapshots/<str:snapshot_id>/", looking.look, name="snapshot"),
+    path("snapshots/<str:snapshot_id>/files/<path:path>", looking.look, name="snapshot_at"),
+    path("snapshots/<str:snapshot_id>/raw/<path:path>", looking.raw, name="snapshot_raw"),
+    path("snapshots/<str:snapshot_id>/diff/", differing.page, name="snapshot_diff"),
+    path("snapshots/<str:snapshot_id>/restore/", restoring.page, name="snapshot_restore"),
+]

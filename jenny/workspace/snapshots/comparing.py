@@ -103,6 +103,31 @@ def text(
     Raises:
         StoreBroken: a snapshot is damaged.
     """
+    found = _read(repo, compared, row, root)
+    if isinstance(found, str):
+        return found
+    return diffs.bounded(diffs.unified(row.path, *found), limit)
+
+
+def sides(
+    repo: Objects, compared: Comparison, row: Difference, root: Path
+) -> tuple[str, str] | str:
+    """A file's text on both sides (empty: no file), or a sentence why there are none to show.
+
+    Raises:
+        StoreBroken: a snapshot is damaged.
+    """
+    found = _read(repo, compared, row, root)
+    if isinstance(found, str):
+        return found
+    before, after = ((side or b"").decode("utf-8", "replace") for side in found)
+    return before, after
+
+
+def _read(
+    repo: Objects, compared: Comparison, row: Difference, root: Path
+) -> tuple[bytes | None, bytes | None] | str:
+    """Both sides of a file that can be shown line by line, or a sentence why it cannot."""
     old = _stored(repo, row.old)
     new = _stored(repo, row.new) if compared.new is not None else _present(root, row)
     sizes = [len(side) for side in (old, new) if isinstance(side, bytes)]
@@ -113,7 +138,7 @@ def text(
         return f"It is no text ({_told(old)} → {_told(new)})."
     if diffs.is_same_text(before, after):
         return "Only its permissions or line ends differ."
-    return diffs.bounded(diffs.unified(row.path, before, after), limit)
+    return before, after
 
 
 type _Side = bytes | int | None

@@ -1,4 +1,4 @@
-"""``snapshot``: take snapshots, look into them, compare them, let old ones go."""
+"""``snapshot``: take snapshots, look into them, compare them, restore, let old ones go."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ from jenny.workspace.snapshots import comparing, reading, shelf
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import FileRow, Snapshot, counted, sized
-from memory.management import snapshots
+from memory.management import restore_verb, snapshots
 
 # Files whose changed lines ``diff`` shows without being asked for one by one.
 MOST_TEXTS = 50
@@ -35,7 +35,7 @@ type Answer = dict[str, Any]
 class Command(AnsweringCommand):
     """Snapshots of a whole workspace."""
 
-    help = "Snapshots of a whole workspace: create, list, show, diff, prune."
+    help = "Snapshots of a whole workspace: create, list, show, diff, restore, prune."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """What to do; ``--json`` and ``--workspace`` stand before or after it."""
@@ -63,6 +63,13 @@ class Command(AnsweringCommand):
         verb.add_argument("other", nargs="?", default="now", help="another one, or now (now)")
         verb.add_argument("--path", default="", help="only this file, or files in this folder")
         verb.add_argument("--names", action="store_true", help="only the names")
+
+        verb = verbs.add_parser(
+            "restore", parents=[both], help="bring everything, a folder or a file back"
+        )
+        verb.add_argument("snapshot", help="its number or id, or latest")
+        verb.add_argument("path", nargs="?", default="", help="only this folder or file")
+        verb.add_argument("--yes", action="store_true", help="do it; else it is only said")
 
         verb = verbs.add_parser("prune", parents=[both], help="say what the rules let go")
         verb.add_argument("--yes", action="store_true", help="and delete it")
@@ -155,6 +162,11 @@ def _diff(workspace: Workspace, options: dict[str, Any]) -> Answer:
     }
 
 
+def _restore(workspace: Workspace, options: dict[str, Any]) -> Answer:
+    shot, answer = restore_verb.answer(workspace, options)
+    return {"snapshot": _facts(shot)} | answer
+
+
 def _prune(workspace: Workspace, options: dict[str, Any]) -> Answer:
     plan = snapshots.plan(workspace)
     answer: Answer = {
@@ -179,6 +191,7 @@ VERBS: dict[str, Callable[[Workspace, dict[str, Any]], Answer]] = {
     "list": _list,
     "show": _show,
     "diff": _diff,
+    "restore": _restore,
     "prune": _prune,
 }
 

@@ -1,29 +1,24 @@
 """Looking: folders, and files as what they are."""
 
-import re
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from jenny.markdown.highlight import highlight
-from jenny.markdown.render import render as render_markdown
 from jenny.workspace import content, names, paths
 from jenny.workspace.errors import FileMissing
 from jenny.workspace.paths import Place
 from jenny.workspace.versions import tracked
 from memory import files as memory_files
-from settings_ui.browsing import folders, kinds, tables
+from settings_ui.browsing import folders, kinds
 from settings_ui.browsing.kinds import Kind
+from settings_ui.browsing.shown import shown
 from settings_ui.views.files import frame, outcome
 from settings_ui.views.files.frame import Desk, told
 
 # Of a longer text the beginning is shown.
 SHOWN_BYTES = 200_000
 PAGE_DIGITS = 6
-# What an author wrote for other authors; the raw file and the editor show it.
-_COMMENT = re.compile(r"^<!--.*?-->[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
 
 @require_safe
@@ -81,24 +76,7 @@ def _file(request: HttpRequest, desk: Desk, place: Place) -> HttpResponse:
         "is_kept": folders.is_book(place.relative),
         "traces": outcome.traces(desk, request.GET.get("after", "")),
     }
-    return render(request, "files/file.html", context | _shown(kind, place, head))
-
-
-def _shown(kind: Kind, place: Place, head: bytes) -> dict[str, Any]:
-    """What the page shows of the file, by its kind."""
-    if not kind.is_text:
-        return {}
-    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
-    if kind.view == "markdown":
-        return {"html": render_markdown(_COMMENT.sub("", text))}
-    if kind.view == "table":
-        tabs = place.parts[-1].lower().endswith(".tsv")
-        return {"table": tables.csv_table(text, tabs=tabs)}
-    if kind.view == "lines":
-        lines, left_out = tables.json_lines(text)
-        return {"json_lines": lines, "left_out": left_out}
-    language = kinds.LANGUAGES.get(kinds.ending(place.parts[-1]), "")
-    return {"code": highlight(text, language) if language else None, "text": text}
+    return render(request, "files/file.html", context | shown(kind, place.parts[-1], head))
 
 
 def can_edit(desk: Desk, path: str, kind: Kind, size: int) -> bool:

@@ -24,7 +24,7 @@ ZIP_FILES = 50_000
 _PLAIN = frozenset(string.ascii_letters + string.digits + "._- ")
 # Whatever a stranger wrote into a file: as a page of its own it gets no script, no address of
 # ours, no frame; styles inside a drawing are harmless.
-_LOCKED_IN: dict[str, Any] = {
+LOCKED_IN: dict[str, Any] = {
     "default-src": [CSP.NONE],
     "style-src": [CSP.UNSAFE_INLINE],
     "sandbox": True,
@@ -35,7 +35,7 @@ _LOCKED_IN: dict[str, Any] = {
 
 
 @require_safe
-@csp_override(_LOCKED_IN)
+@csp_override(LOCKED_IN)
 @told
 def raw(request: HttpRequest, path: str) -> HttpResponseBase:
     """The file as it is: pictures and PDF as such, everything else as plain text or bytes."""
@@ -48,7 +48,7 @@ def raw(request: HttpRequest, path: str) -> HttpResponseBase:
 
 
 @require_safe
-@csp_override(_LOCKED_IN)
+@csp_override(LOCKED_IN)
 @told
 def download(request: HttpRequest, path: str = "") -> HttpResponseBase:
     """The file to keep, or the folder as a zip."""
@@ -76,17 +76,17 @@ def _zip(desk: Desk, place: Place) -> HttpResponseBase:
             raise FileTooLarge(message)
     name = f"{place.parts[-1] if place.parts else desk.row.slug}.zip"
     response = StreamingHttpResponse(
-        _apart(zips.stream(desk.files, place.relative, listed)), content_type="application/zip"
+        apart(zips.stream(desk.files, place.relative, listed)), content_type="application/zip"
     )
-    return _as(response, name, "attachment")
+    return named(response, name, "attachment")
 
 
 def _bytes(place: Place, media_type: str, how: str) -> HttpResponseBase:
     descriptor = paths.open_file(place)
     size = os.fstat(descriptor).st_size
-    response = StreamingHttpResponse(_apart(_pieces(descriptor, size)), content_type=media_type)
+    response = StreamingHttpResponse(apart(_pieces(descriptor, size)), content_type=media_type)
     response["Content-Length"] = str(size)
-    return _as(response, place.parts[-1], how)
+    return named(response, place.parts[-1], how)
 
 
 def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
@@ -97,14 +97,14 @@ def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
             yield chunk
 
 
-async def _apart(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+async def apart(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Read in a thread, so that no disk holds up the other requests of this process."""
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         if piece:
             yield piece
 
 
-def _as(response: StreamingHttpResponse, name: str, how: str) -> StreamingHttpResponse:
+def named(response: StreamingHttpResponse, name: str, how: str) -> StreamingHttpResponse:
     """What every such answer says of itself."""
     plain = "".join(char if char in _PLAIN else "_" for char in name)
     coded = quote(name, safe="")

@@ -1,0 +1,1 @@
+"""The Snapshots page, and all below it: looking, comparing, restoring, keeping."""

@@ -1,0 +1,158 @@
+"""What every page about snapshots begins with: whose they are, and what is said when it fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+
+from jenny.accounts import access
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace.errors import (
+    FileMissing,
+    LockTimeout,
+    PathRefused,
+    SnapshotUnknown,
+    StoreBroken,
+    VersionsOff,
+    VersionUnknown,
+    WorkspaceError,
+    WriteFailed,
+)
+from jenny.workspace.snapshots import shelf
+from jenny.workspace.snapshots.objects import Objects
+from jenny.workspace.snapshots.store import Store
+from jenny.workspace.snapshots.values import Snapshot
+from memory.management import snapshots
+from settings_ui.browsing import folders
+
+_STATUS: tuple[tuple[type[WorkspaceError], HTTPStatus], ...] = (
+    (SnapshotUnknown, HTTPStatus.NOT_FOUND),
+    (VersionUnknown, HTTPStatus.NOT_FOUND),
+    (FileMissing, HTTPStatus.NOT_FOUND),
+    (PathRefused, HTTPStatus.NOT_FOUND),
+    (LockTimeout, HTTPStatus.SERVICE_UNAVAILABLE),
+    (WriteFailed, HTTPStatus.SERVICE_UNAVAILABLE),
+    (StoreBroken, HTTPStatus.SERVICE_UNAVAILABLE),
+    (VersionsOff, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+_PATH_CHARS = 2_000
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The snapshots of the workspace that the account works in."""
+
+    account: Account
+    row: Workspace
+    store: Store
+
+    def local(self, when: datetime) -> datetime:
+        """A time in the account's zone."""
+        return when.astimezone(ZoneInfo(self.account.time_zone))
+
+    def local_seconds(self, seconds: float) -> datetime:
+        """A time of the disk, in the account's zone."""
+        return self.local(datetime.fromtimestamp(seconds, UTC))
+
+    def every(self) -> list[Snapshot]:
+        """All snapshots, newest first."""
+        return shelf.snapshots(self.store) if self.store.exists else []
+
+    @contextmanager
+    def opened(self, asked: str) -> Iterator[tuple[Objects, Snapshot]]:
+        """The store and the snapshot that is meant.
+
+        :raises SnapshotUnknown: there is none.
+        """
+        name = self.store.resolve(asked)
+        shelved = next((shot for shot in self.every() if shot.id == name), None)
+        with self.store.open() as repo:
+            yield repo, shelved or self.store.get(repo, name)
+
+
+def desk(request: HttpRequest) -> Desk:
+    """The snapshots that this account may see: those of its current workspace."""
+    person = access.account(request)
+    row = access.workspace(request)
+    return Desk(person, row, snapshots.store_of(row))
+
+
+def told[**P](view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
+    """Show the sentence of whatever stands in the way, as a page."""
+
+    @wraps(view)
+    def told_view(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        try:
+            return view(*args, **kwargs)
+        except WorkspaceError as error:
+            request = args[0]
+            assert isinstance(request, HttpRequest)  # noqa: S101  (what every view begins with)
+            context = {"sentence": error.sentence}
+            return render(request, "snapshots/problem.html", context, status=status_of(error))
+
+    return told_view
+
+
+def status_of(error: WorkspaceError) -> HTTPStatus:
+    """The status that fits an error."""
+    return next(
+        (status for kind, status in _STATUS if isinstance(error, kind)),
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    )
+
+
+def asked_path(request: HttpRequest) -> str:
+    """The path that an address asks about; empty for everything."""
+    return request.GET.get("path", "").strip("/")[:_PATH_CHARS]
+
+
+def address(page: str, name: str, path: str = "", **more: str) -> str:
+    """The address of a page about a snapshot, or about *path* in it; empty for a name that no
+    address can hold."""
+    if not _is_addressable(path):
+        return ""
+    query = {"path": path, **more} if path else more
+    return reverse(page, args=[name]) + (f"?{urlencode(query)}" if query else "")
+
+
+def about(desk: Desk, shot: Snapshot, path: str = "") -> dict[str, Any]:
+    """What every page about one snapshot shows around it."""
+    return {
+        "shot": shot,
+        "when": desk.local(shot.when),
+        "path": path,
+        "name": path.rpartition("/")[2],
+        "crumbs": [(part, at_address(shot.id, at)) for part, at in folders.crumbs(path)],
+        "links": {
+            "top": at_address(shot.id, ""),
+            "restore": address("snapshot_restore", shot.id, path),
+            "diff": address("snapshot_diff", shot.id, path),
+            "before": address("snapshot_diff", shot.id, path, to=shot.before or ""),
+        },
+    }
+
+
+def at_address(name: str, path: str) -> str:
+    """Where a file or folder of a snapshot is looked at; empty for a name that no address can
+    hold."""
+    if not path:
+        return reverse("snapshot", args=[name])
+    return reverse("snapshot_at", args=[name, path]) if _is_addressable(path) else ""
+
+
+def _is_addressable(path: str) -> bool:
+    """Whether the path is UTF-8, as addresses are."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
