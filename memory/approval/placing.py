@@ -43,7 +43,7 @@ def put(text: str | None, pieces: Sequence[Piece]) -> Placed:
     if pieces[-1].kind == "skill":
         return _put_skill(text, pieces)
     lines = text_lines.lines_of(text or "")
-    if all(_fits(lines, piece) for piece in pieces):
+    if _bring_their_headings(pieces) and all(_fits(lines, piece) for piece in pieces):
         for piece in reversed(pieces):
             lines[piece.at : piece.at + len(piece.before)] = piece.after
         return Placed(text_lines.joined(lines, text or ""))
@@ -124,6 +124,17 @@ def _put_skill(text: str | None, pieces: Sequence[Piece]) -> Placed:
     return Placed(text, (*others, len(pieces) - 1))
 
 
+def _bring_their_headings(pieces: Sequence[Piece]) -> bool:
+    """Whether each that stands under a heading that is new comes behind the one that brings it."""
+    brought: set[str] = set()
+    for piece in pieces:
+        own, _ = text_lines.own_heading(piece.after)
+        if piece.title and facts.normal(piece.heading) not in brought:
+            return False
+        brought.add(facts.normal(own))
+    return True
+
+
 def _fits(lines: Sequence[str], piece: Piece) -> bool:
     """Whether the piece stands exactly where it was made."""
     stop = piece.at + len(piece.before)
@@ -132,6 +143,8 @@ def _fits(lines: Sequence[str], piece: Piece) -> bool:
     above, below = piece.at - piece.gap - 1, stop + piece.gap_after
     return (
         above >= -1
+        and (above >= 0) == bool(piece.previous)
+        and (below < len(lines)) == bool(piece.following)
         and text_lines.line_at(lines, above) == piece.previous
         and text_lines.line_at(lines, below) == piece.following
         and not any(line.strip() for line in lines[above + 1 : piece.at])

@@ -321,9 +321,7 @@ def test_another_account_sees_and_decides_nothing(waits, owner):
 
     dream(waits, lambda n: add("- The hives stand in the orchard.", n))
     (hunk,) = approving.waiting(waits.workspace)
-    other = access.made_workspace(
-        Account.objects.create_user("stranger", "another good password")
-    )
+    other = access.made_workspace(Account.objects.create_user("stranger", "another good password"))
     assert not approving.waiting(other)
     for verdict in (approving.accept, approving.reject, approving.never):
         assert not verdict(other, hunk.id, account=other.owner).ok
