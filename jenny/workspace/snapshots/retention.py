@@ -1,4 +1,4 @@
-"""Which snapshots are kept (03 §2): the newest 20 always; those older than 30 days one a day;
+"""Which snapshots are kept: the newest 20 always; those older than 30 days one a day;
 none older than the horizon."""
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""When a snapshot is due (03 §2): ten quiet minutes after a change, and once a day."""
+"""When a snapshot is due: ten quiet minutes after a change, and once a day."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

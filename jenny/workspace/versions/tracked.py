@@ -1,4 +1,4 @@
-"""Which files have versions: one constant, from which everything else is read (03 §1)."""
+"""Which files have versions: one constant, from which everything else is read."""
 
 from jenny.workspace import names
 

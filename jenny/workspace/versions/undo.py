@@ -1,4 +1,4 @@
-"""Taking back one version: what it changed and only that, byte for byte (03 §1)."""
+"""Taking back one version: what it changed and only that, byte for byte."""
 
 import hashlib
 from dataclasses import dataclass
