@@ -29,7 +29,7 @@ def decide(facts: RunFacts) -> Decision:
     if not facts.batch:
         newest = facts.batch.newest
         advance = newest if newest > facts.cursor else None
-        return Decision(status="nothing_pending", advance_to=advance)
+        return Decision(status="nothing_pending", advance_to=advance, done_with=_passed(facts))
     status, why = _status(facts)
     if status in CAME_BACK:
         return _come_back(facts, status, why, verdicts)
@@ -50,7 +50,7 @@ def decide(facts: RunFacts) -> Decision:
         why=why,
         tried=reoffered & left,
         reoffer=left - set_aside,
-        done_with=reoffered - left | set_aside,
+        done_with=reoffered - left | set_aside | _passed(facts),
         set_aside=set_aside,
         verdicts=verdicts,
     )
@@ -150,13 +150,18 @@ def _come_back(
         why=why,
         tried=tried,
         reoffer=(reoffered & left) - over,
-        done_with=reoffered & (saved | set_aside),
+        done_with=reoffered & (saved | set_aside) | _passed(facts),
         set_aside=set_aside,
         verdicts=verdicts,
         is_held=status == "held",
         counts_as_stuck=facts.ending != "failed",
         held_count=max((row.tries for row in rows), default=0) + 1,
     )
+
+
+def _passed(facts: RunFacts) -> frozenset[int]:
+    """Entries that were passed over: nobody is shown them again, so they leave every list."""
+    return frozenset(row.cursor for row in facts.batch.passed)
 
 
 def _behind(facts: RunFacts, over: frozenset[int]) -> int | None:

@@ -10,11 +10,12 @@ from jenny.accounts.management import notices
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
-from memory.dream import counters, offering
+from memory.dream import aftermath, counters, offering
+from memory.dream.job import Lost
 from memory.history import log
 from memory.management.dreaming import asking, book, reaping, running
 from memory.management.dreaming.heart import WATCHES, lease_key
-from memory.models import DreamEntry, DreamRun, DreamState
+from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.chat import is_summary
@@ -459,3 +460,78 @@ def test_hostile_history_is_data(dreams):
     assert run.status == "wrote_nothing"
     assert not (dreams.root.parent / "evil.md").exists()
     assert not any(row["ok"] for row in run.writes)
+
+
+def test_what_is_passed_over_leaves_the_list(dreams):
+    """An entry that is to be shown again, and that was forgotten since, is passed over once and
+    asked about no more; its neighbours are shown."""
+    gone, kept = dreams.say("- [durable] The cat is called Mo.", "- [durable] The dog is Rex.")
+    dreams.model.always(batch_of, "I know.")
+    dreams.run()
+    again = DreamEntry.objects.filter(place="reoffered")
+    assert set(again.values_list("cursor", flat=True)) == {gone, kept}
+    person = open_workspace(dreams.root, Actor("browser"))
+    person.write("USER.md", b"# User\n\n- The cat is called Mo.\n")
+    person.write("USER.md", b"# User\n")
+    run = dreams.run()
+    verdicts = {row["cursor"]: row["verdict"] for row in run.entries}
+    assert verdicts[gone] == "passed_over"
+    assert "Rex" in batch_of(dreams.shown()[-1])
+    assert "Mo" not in batch_of(dreams.shown()[-1])
+    assert set(again.values_list("cursor", flat=True)) == {kept}
+
+
+def test_a_digest_is_paid_for_once(dreams):
+    """A raw text is summarised by the first run that reaches it; runs that come to nothing after
+    that ask no summariser again. When Dream is past it nothing of it is kept."""
+    (one,) = dreams.say("[RAW] user: I keep bees", kind="raw")
+    dreams.model.always(is_summary, "- [durable] Keeps bees.")
+    dreams.model.script(Say("no"), Stop("refusal"), when=batch_of)
+    dreams.model.script(Say("no"), Stop("refusal"), when=batch_of)
+    for _ in range(2):
+        assert dreams.run().status == "failed"
+    assert sum(map(is_summary, dreams.model.requests)) == 1
+    assert DreamDigest.objects.get().text == "- [durable] Keeps bees."
+    dreams.model.script(finish(not_kept=[one]), when=batch_of)
+    assert dreams.run().status == "nothing_new"
+    assert sum(map(is_summary, dreams.model.requests)) == 1
+    assert not DreamDigest.objects.exists()
+
+
+def test_what_was_made_of_a_deleted_conversation_goes_along(dreams):
+    """Nothing of its digest is kept when its entries go with it."""
+    from jenny.chat.models import Conversation
+    from jenny.chat.tasks import deleting
+
+    chat = Conversation.objects.create(workspace=dreams.workspace)
+    dreams.say("[RAW] user: I keep bees", kind="raw", conversation=str(chat.pk))
+    dreams.model.always(is_summary, "- [durable] Keeps bees.")
+    dreams.model.always(batch_of, Say("no"), Stop("refusal"))
+    dreams.run()
+    assert DreamDigest.objects.exists()
+    deleting.delete(chat, deleting.TAKE)
+    assert not DreamDigest.objects.exists()
+
+
+def test_what_a_run_used_is_kept_while_it_runs(dreams, monkeypatch):
+    """One that never comes to its end, as a killed one does not, has used what it used, and the
+    day's limit knows."""
+    dreams.say("- [durable] First.")
+    dreams.say("[RAW] user: I keep bees", kind="raw")
+    dreams.model.script("- [durable] Keeps bees.", when=is_summary)
+
+    def killed(*_):
+        raise Lost
+
+    monkeypatch.setattr(aftermath, "see_to", killed)
+    run = asking.ask(dreams.workspace, "manual").run
+    assert running.execute(run.pk) is None
+    run.refresh_from_db()
+    assert run.state == DreamRun.State.RUNNING
+    settings = config.load(dreams.root)
+    used = running.used_today(dreams.workspace, settings)
+    assert used == run.tokens > 0
+    dreams.set(maxTokensPerDay=used)
+    DreamRun.objects.update(state="ended", ended_at=Now())
+    monkeypatch.undo()
+    assert "tokens of today are used up" in dreams.run().sentence
