@@ -32,12 +32,13 @@ class MemoryConfig(AppConfig):
         from jenny.accounts.management import notices, working  # noqa: PLC0415
         from memory.management import restoring, snapshots, staging  # noqa: PLC0415
         from memory.management import approval_notices  # noqa: PLC0415
-        from memory.management.dreaming import book  # noqa: PLC0415
+        from memory.management.dreaming import book, rehearsing  # noqa: PLC0415
         from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
-        working.register(restoring.KIND, restoring.ABOUT)
         notices.register("approvals", approval_notices.of)
+        working.register(restoring.KIND, restoring.ABOUT)
+        working.register(rehearsing.KIND, rehearsing.ABOUT)
         notices.register("dream", dreams.of)
         funnel.register_fence(book.fence)
         overlay.register_sources(staging.source, staging.unwanted)

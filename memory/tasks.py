@@ -12,7 +12,7 @@ from django.utils import timezone
 from jenny.accounts.management import working
 from jenny.workspace.errors import WorkspaceError
 from memory.management import origins, restoring, snapshots
-from memory.management.dreaming import clock, handing, reaping, running
+from memory.management.dreaming import clock, handing, reaping, rehearsing, running
 from memory.management.dreaming.heart import WATCHES
 from memory.models import SnapshotState
 
@@ -80,6 +80,12 @@ def keep_origins() -> None:
 def dream(run_id: int) -> None:
     """Carry out a queued run of Dream. One that somebody has, or that is over, is left alone."""
     running.execute(run_id)
+
+
+@shared_task(name="memory.rehearse")
+def rehearse(job_id: int) -> None:
+    """Carry out a dry run of Dream that was asked for on a page."""
+    working.carry_out(job_id, rehearsing.work)
 
 
 @shared_task(name="memory.due")
