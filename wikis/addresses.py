@@ -44,4 +44,4 @@ def to_path(rest: str) -> tuple[str, ...]:
     """The paths that the part of an address behind the wiki's name may mean, likeliest first."""
     plain = rest.strip("/")
     inside = f"{pages.PAGES}/{plain}" if plain else pages.PAGES
-    return (inside, plain) if plain.partition("/")[0] in _TOP else (inside,)
+    return (plain, inside) if plain.partition("/")[0] in _TOP else (inside,)
