@@ -10,6 +10,7 @@ urlpatterns = [
     path("", RedirectView.as_view(url="/chat/"), name="home"),
     path("", include("jenny.accounts.urls")),
     path("", include("jenny.chat.urls")),
+    path("", include("wikis.urls")),
     path("", include("settings_ui.urls")),
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),

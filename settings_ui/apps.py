@@ -10,7 +10,9 @@ class SettingsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say on every page that all calls are paused, while they are."""
-        from settings_ui.management import standing  # noqa: PLC0415 - models are ready only now
+        """Say on every page that all calls are paused, while they are; keep what is deleted."""
+        # Models are ready only now.
+        from settings_ui.management import keeping, standing  # noqa: PLC0415
 
         standing.register()
+        keeping.register()

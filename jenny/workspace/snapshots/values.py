@@ -16,10 +16,11 @@ TRIGGERS = {
     "import": "before an import",
     "export": "before an export",
     "upgrade": "before an upgrade",
+    "delete": "before a deletion",
 }
 
 type Trigger = Literal[
-    "dream", "tidy", "auto", "daily", "manual", "restore", "import", "export", "upgrade"
+    "dream", "tidy", "auto", "daily", "manual", "restore", "import", "export", "upgrade", "delete"
 ]
 type What = Literal["added", "changed", "removed"]
 
