@@ -23,6 +23,8 @@ from jenny.accounts.models import Account, ApiKey, Job, LoginSession  # noqa: E4
 from jenny.chat.models import ConsentRequest, Conversation, Draft, Message, Turn  # noqa: E402
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
+from jenny.workspace.versions.record import commit_pending  # noqa: E402
+from memory.management import snapshots  # noqa: E402
 from memory.models import DreamRun, StagedHunk  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
 
@@ -91,6 +93,11 @@ def owned(db: None) -> dict[str, str]:
         "run_id": str(run.pk),
         "hunk_id": str(hunk.pk),
         "cursor": "1",
+        "snapshot_id": snapshots.take(workspace, "manual", label=MARK).snapshot.id,
+        "version_id": commit_pending(workspace.root).versions[-1].sha,
+        # Of the operator's pages: an app, and a row.
+        "app_label": "chat",
+        "object_id": str(chat.pk),
         "job_id": str(Job.ask(workspace, ana, "restore", {"path": MARK}).pk),
         "path": f"{NAME}.md",
         "item_id": item.id,
