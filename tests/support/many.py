@@ -1,0 +1,67 @@
+"""Many workspaces whose next run of Dream is due at once."""
+
+import sqlite3
+from contextlib import closing
+
+from tests.model_server import ModelServer, Request
+from tests.support.dreams import batch_of, finish
+from tests.support.stack import Stack
+
+_MAKE = """
+from django.utils import timezone
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace.config import load
+from memory.dream import schedule
+from memory.history import log
+from memory.history.entries import NewEntry
+from memory.models import DreamSchedule
+owner = Account.objects.get(username={owner!r})
+for number in range({count}):
+    row = Workspace.make(owner, f"many-{{number:04}}")
+    row.make_folder()
+    log.append(row.root, [NewEntry("- [ephemeral] Rain.")])
+    timing = schedule.timing(load(row.root), "UTC")
+    later = schedule.following(timing, timezone.now())
+    DreamSchedule.objects.create(workspace=row, next_dream_at=later, timing=timing.as_json())
+"""
+_DUE = """
+from django.utils import timezone
+from memory.models import DreamSchedule
+rows = DreamSchedule.objects.filter(workspace__slug__startswith="many-")
+rows.update(next_dream_at=timezone.now())
+"""
+# One look of the dispatcher, as beat's row asks for it.
+LOOK = "from memory import tasks; tasks.begin_due()"
+
+
+def answer(model: ModelServer) -> None:
+    """Let the model be done with each batch of one entry at once."""
+
+    def is_new(request: Request) -> bool:
+        return bool(batch_of(request)) and b"tool_result" not in request.body
+
+    model.always(is_new, finish(not_kept=[1]))
+    model.always(lambda request: bool(batch_of(request)), "Done.")
+
+
+def make(stack: Stack, owner: str, count: int) -> None:
+    """Make so many workspaces, each with one entry that waits."""
+    stack.manage("shell", "-v", "0", "-c", _MAKE.format(owner=owner, count=count))
+
+
+def come_due(stack: Stack) -> None:
+    """All of them are due from now on."""
+    stack.manage("shell", "-v", "0", "-c", _DUE)
+
+
+def runs(stack: Stack) -> dict[str, list[str]]:
+    """The runs of each of them, by their statuses; empty while one is not over."""
+    query = (
+        "select w.slug, r.status from memory_dreamrun r "
+        "join accounts_workspace w on w.id = r.workspace_id where w.slug like 'many-%'"
+    )
+    with closing(sqlite3.connect(stack.data.database, timeout=30)) as database:
+        found: dict[str, list[str]] = {}
+        for slug, status in database.execute(query):
+            found.setdefault(slug, []).append(status)
+        return found
