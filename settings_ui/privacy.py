@@ -120,7 +120,7 @@ def used_for(
 def whereabouts(choice: Choice) -> tuple[str, str]:
     """The host that a model is asked at, and where that is."""
     if choice.is_demo:
-        return "Jenny itself", "process"
+        return "Jenny herself", "process"
     try:
         place = origin(choice.preset.base_url)
     except ConnectionProblem:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from django.urls import reverse
+
 from jenny.accounts.management import gate, notices
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
@@ -32,14 +34,22 @@ def _paused(workspace: Workspace) -> Iterator[Notice]:
 
 def _asked(workspace: Workspace) -> Iterator[Notice]:
     """Changes that the chat asked for wait in their conversations; here is that they do."""
-    waiting = ConsentRequest.objects.filter(workspace=workspace, state=ConsentRequest.State.WAITING)
-    paths = sorted(set(waiting.values_list("path", flat=True)[:100]))
-    if paths:
-        more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
-        yield Notice(
-            key="consent",
-            kind="info",
-            text=f"Jenny asks to change {', '.join(paths[:_NAMED])}{more}. Nothing is written yet.",
-            href="/settings/skills/",
-            link="Look at it",
-        )
+    waiting = list(
+        ConsentRequest.objects.filter(
+            workspace=workspace, state=ConsentRequest.State.WAITING
+        ).select_related("turn")[:100]
+    )
+    if not waiting:
+        return
+    paths = sorted({row.path for row in waiting})
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    chat = waiting[0].turn.conversation_id
+    yield Notice(
+        key="consent",
+        kind="info",
+        text=f"Jenny asks to change {', '.join(paths[:_NAMED])}{more}. Nothing is written yet.",
+        href=reverse("chat:consent", args=[chat, waiting[0].pk])
+        if len(waiting) == 1
+        else "/settings/skills/",
+        link="Look at it",
+    )

@@ -32,7 +32,7 @@ def test_with_the_demo_model_nothing_leaves(client: Client) -> None:
     """The fresh state is said plainly, and what a model would be sent is listed."""
     page = client.get(PAGE)
     assert "Nothing leaves this machine" in page.text
-    assert recipient(client, "Jenny itself").is_used
+    assert recipient(client, "Jenny herself").is_used
     for kind in ("Chat", "Titles", "Summaries", "Dream"):
         assert f"<dt>{kind}</dt>" in page.text
 

@@ -98,6 +98,8 @@ class Recorder(Blocks):
         with self._lock:
             block = self._calls.pop(call.id)
             block.data |= {"ok": result.ok, "result": result.content, "seconds": round(seconds, 3)}
+            if PROPOSED in result.data:
+                block.data["asks"] = True
             block.is_open = False
             self._store(block)
             self._send(block, self._whole(block))
