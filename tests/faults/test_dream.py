@@ -213,9 +213,33 @@ def test_valkey_that_forgets_and_goes_hands_nothing_over(place):
     assert (place.root / MEMORY).read_text().count("A fact without Valkey.") == 1
 
 
+_TEN_THOUSAND = """
+from datetime import timedelta
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from jenny.accounts.models import Account, Workspace
+from memory.management.dreaming import clock
+from memory.models import DreamSchedule
+owner = Account.objects.get()
+rows = [Workspace(owner=owner, slug=f"many-{n}", name="many") for n in range(10_000)]
+Workspace.objects.bulk_create(rows)
+later = timezone.now() + timedelta(hours=1)
+DreamSchedule.objects.bulk_create(DreamSchedule(workspace=r, next_dream_at=later) for r in rows)
+with connection.cursor() as cursor:
+    cursor.execute("ANALYZE")
+with CaptureQueriesContext(connection) as seen:
+    assert clock.tick(print, timezone.now()) == 0
+(query,) = seen.captured_queries
+with connection.cursor() as cursor:
+    cursor.execute("EXPLAIN " + query["sql"])
+    print(*(row[0] for row in cursor.fetchall()), sep="\\n")
+"""
+
+
 def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     """Two processes of their own on one database and one Valkey: one of them dreams, and the other
-    is told so."""
+    is told so. With ten thousand workspaces a look of the dispatcher is one query by an index."""
     stack = start_stack(DATABASE_URL=new_database(), **environment_for(model_server.url))
     stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
     Client(stack.url).login(OWNER, PASSWORD).begin("/status")
@@ -234,6 +258,9 @@ def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     assert "Dream completed in" in told[0]
     assert (root / MEMORY).read_text().count("Two hosts.") == 1
     assert cursors.dream_cursor(root) == one
+    plan = stack.manage("shell", "-v0", "-c", _TEN_THOUSAND)
+    assert re.search(r"Index.* memory_dreamschedule_next_dream_at", plan), plan
+    assert "Seq Scan on memory_dreamschedule" not in plan, plan
 
 
 def test_a_person_edits_a_file_that_dream_is_about_to_write(place):

@@ -6,6 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import connection
 
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
@@ -193,7 +194,18 @@ def test_ten_thousand_workspaces_cost_one_query(
     )
     with django_assert_num_queries(1) as seen:
         assert run_at_nothing() == 0
-    assert "next_dream_at" in seen.captured_queries[0]["sql"]
+    query = seen.captured_queries[0]["sql"]
+    assert "next_dream_at" in query
+    plan = steps_of(query)
+    assert any("memory_dreamschedule" in step and "INDEX" in step for step in plan), plan
+    assert not any("SCAN" in step for step in plan), plan
+
+
+def steps_of(query: str) -> list[str]:
+    """How the database goes about a query."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {query}")
+        return [row[-1].replace("SCAN CONSTANT ROW", "") for row in cursor.fetchall()]
 
 
 def run_at_nothing() -> int:

@@ -3,8 +3,7 @@
 import sqlite3
 from contextlib import closing
 
-from tests.model_server import ModelServer, Request
-from tests.support.dreams import batch_of, finish
+from tests.model_server import Call, ModelServer, Request
 from tests.support.stack import Stack
 
 _MAKE = """
@@ -37,11 +36,17 @@ LOOK = "from memory import tasks; tasks.begin_due()"
 def answer(model: ModelServer) -> None:
     """Let the model be done with each batch of one entry at once."""
 
-    def is_new(request: Request) -> bool:
-        return bool(batch_of(request)) and b"tool_result" not in request.body
+    account = {"cursor": 1, "verdict": "not_kept", "reason": "passing"}
 
-    model.always(is_new, finish(not_kept=[1]))
-    model.always(lambda request: bool(batch_of(request)), "Done.")
+    def is_new(request: Request) -> bool:
+        return _has_batch(request) and b"tool_result" not in request.body
+
+    model.always(is_new, Call("finish", {"entries": [account]}))
+    model.always(_has_batch, "Done.")
+
+
+def _has_batch(request: Request) -> bool:
+    return b"## Conversation History" in request.body
 
 
 def make(stack: Stack, owner: str, count: int) -> None:
