@@ -47,6 +47,7 @@ SCHEDULE: dict[str, tuple[str, int, str]] = {
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
     "memory.origins": ("memory.origins", 120, "maintenance"),
     "memory.due": ("memory.due", 60, "maintenance"),
+    "backup.tidy": ("backup.tidy", 600, "maintenance"),
     "files.tidy": ("files.tidy", 6 * 3600, "maintenance"),
 }
 

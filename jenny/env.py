@@ -178,6 +178,11 @@ class DataFolder:
         return self.root / "cache"
 
     @property
+    def backups(self) -> Path:
+        """Backups that are being made, wait to be fetched, or are being taken in."""
+        return self.root / "backups"
+
+    @property
     def uploads(self) -> Path:
         """Files that are arriving in pieces: one folder an account, named by its number."""
         return self.root / "uploads"

@@ -9,9 +9,11 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from jenny.accounts.management import working
 from jenny.accounts.models import Workspace
 from jenny.workspace import trash
 from settings_ui.management import closing, workspaces
+from settings_ui.management.backups import making, shelf, taking_in
 
 # A file that was arriving in pieces and has got none for so long will not be finished.
 UPLOAD_SECONDS = 24 * 3600
@@ -41,6 +43,24 @@ def tidy() -> None:
             with contextlib.suppress(OSError):
                 if part.stat().st_mtime < now - UPLOAD_SECONDS:
                     part.unlink()
+
+
+@shared_task(name="backup.export")
+def export(job_id: int) -> None:
+    """Carry out an export that was asked for on the page."""
+    working.carry_out(job_id, making.work)
+
+
+@shared_task(name="backup.import")
+def take_in(job_id: int) -> None:
+    """Look at a backup, or take it in, as was asked for on the page."""
+    working.carry_out(job_id, taking_in.work)
+
+
+@shared_task(name="backup.tidy")
+def tidy_backups() -> None:
+    """Let go of backups that nobody fetched in time, and of keys that nobody took."""
+    shelf.tidy()
 
 
 def _folders(parent: Path) -> list[Path]:

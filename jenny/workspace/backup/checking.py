@@ -179,6 +179,10 @@ class Backup:
         """Files and folders, a folder before what is in it (``check_files`` was called)."""
         yield from self._rows
 
+    def below(self, folder: str) -> Iterator[FileRow]:
+        """All files and folders in a folder of the workspace."""
+        return (row for row in self._rows if row.path.startswith(f"{folder}/"))
+
     def content(self, row: FileRow) -> Iterator[bytes]:
         """A file's content in pieces."""
         try:

@@ -167,6 +167,19 @@ def flat(value: Any) -> Row:
     return value
 
 
+def shaped(needed: Mapping[str, Reader], more: Mapping[str, Reader] | None = None) -> Reader:
+    """Named values: those that are *needed*, and of *more* those that are there. Others, which
+    nothing asks for, are left out."""
+
+    def read(value: Any) -> Row:
+        if not isinstance(value, dict) or not needed.keys() <= value.keys():
+            raise ValueError(type(value))
+        wanted = {**needed, **(more or {})}
+        return {name: reader(value[name]) for name, reader in wanted.items() if name in value}
+
+    return read
+
+
 def _is_shallow(value: Any, depth: int) -> bool:
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value

@@ -1,0 +1,148 @@
+"""What the database knows of a workspace's memory: into a backup, and out of one.
+
+Nothing that is here is changed by what comes: a run, an origin or a set-aside entry that is known
+stays as it is. What waited for approval is void, and its entries are offered to Dream again.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from jenny.accounts.models import Workspace
+from jenny.workspace.backup.rows import Row
+from memory.backup.fields import ENTRIES, HUNKS, KINDS, ORIGINS, RUNS, TABLE
+from memory.management.dreaming import book
+from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
+from memory.models.dream import RUN_PREFIX as _DREAM
+from memory.provenance.record import TURN
+
+_AT_ONCE = 500
+_ACT_DIGITS = 24
+
+
+def tables(workspace: Workspace) -> dict[str, Iterator[Row]]:
+    """The ledgers by their names in a backup; each is read as it is written."""
+    mine: dict[str, QuerySet[Any]] = {
+        RUNS: DreamRun.objects.filter(workspace=workspace, state=DreamRun.State.ENDED),
+        ORIGINS: LineOrigin.objects.filter(workspace=workspace),
+        ENTRIES: DreamEntry.objects.filter(workspace=workspace),
+        HUNKS: StagedHunk.objects.filter(workspace=workspace),
+    }
+    return {name: _rows(kind, mine[name]) for kind, name in KINDS.items()}
+
+
+def _rows(kind: str, found: QuerySet[Any]) -> Iterator[Row]:
+    names = [
+        f"{name}_id" if name == "run" and kind == "hunk" else name for name in TABLE.kinds[kind]
+    ]
+    for values in found.order_by("pk").values(*names).iterator(chunk_size=_AT_ONCE):
+        if kind == "hunk":
+            values["run"] = values.pop("run_id")
+        yield TABLE.written(kind, values)
+
+
+def merge(
+    workspace: Workspace,
+    found: Iterable[tuple[str, Row]],
+    *,
+    turns: Mapping[int, int],
+    has_same_entries: bool,
+) -> None:
+    """Add what is not there; again: adds nothing. *found*: kinds and values, runs first. *turns*:
+    our numbers of turns by theirs. *has_same_entries*: a number of the history means the same
+    entry here; if not, what is said of entries stays behind."""
+    runs: dict[int, int] = {}
+    offered: set[int] = set()
+    with transaction.atomic():
+        for kind, rows in itertools.groupby(found, key=lambda pair: pair[0]):
+            values = (row for _, row in rows)
+            if kind == "run":
+                runs |= _runs(workspace, values, has_same_entries=has_same_entries)
+            elif kind == "origin":
+                _origins(workspace, values, runs, turns, has_same_entries=has_same_entries)
+            elif kind == "entry":
+                _entries(workspace, values if has_same_entries else ())
+            else:
+                offered |= _waiting(values)
+    if offered and has_same_entries:
+        book.put_on_offer(workspace, frozenset(offered))
+
+
+def _runs(workspace: Workspace, rows: Iterable[Row], *, has_same_entries: bool) -> dict[int, int]:
+    """The runs' numbers here, by theirs. One is known by when it was asked for, and why."""
+    mine = DreamRun.objects.filter(workspace=workspace)
+    here = {
+        (created, trigger): pk
+        for pk, created, trigger in mine.values_list("pk", "created_at", "trigger")
+    }
+    numbers: dict[int, int] = {}
+    for row in rows:
+        theirs = row.pop("id")
+        key = (row["created_at"], row["trigger"])
+        if key not in here:
+            if not has_same_entries:
+                row |= {"entries": [], "cursor_from": None, "cursor_to": None, "set_aside": []}
+            made = DreamRun.objects.create(
+                workspace=workspace, state=DreamRun.State.ENDED, was_told=True, **row
+            )
+            here[key] = made.pk
+        numbers[theirs] = here[key]
+    return numbers
+
+
+def _origins(
+    workspace: Workspace,
+    rows: Iterable[Row],
+    runs: Mapping[int, int],
+    turns: Mapping[int, int],
+    *,
+    has_same_entries: bool,
+) -> None:
+    """Where lines come from, with runs and turns by their numbers here."""
+    for some in itertools.batched(rows, _AT_ONCE):
+        acts = {row["act"] for row in some}
+        others = LineOrigin.objects.filter(act__in=acts).exclude(workspace=workspace)
+        taken = set(others.values_list("act", flat=True))
+        made = []
+        for row in some:
+            if row["act"] in taken:
+                row["act"] = _own_act(workspace, row["act"])
+            row["run"] = _run(row["run"], runs, turns)
+            if not has_same_entries:
+                row |= {"sources": [], "missing": []}
+            made.append(LineOrigin(workspace=workspace, **row))
+        LineOrigin.objects.bulk_create(made, ignore_conflicts=True)
+
+
+def _own_act(workspace: Workspace, act: str) -> str:
+    """An act that another workspace has, as this one calls it: the same each time."""
+    return hashlib.sha256(f"{workspace.pk} {act}".encode()).hexdigest()[:_ACT_DIGITS]
+
+
+def _run(name: str, runs: Mapping[int, int], turns: Mapping[int, int]) -> str:
+    """A run or a turn by its number here; empty: it did not come along."""
+    for prefix, numbers in ((_DREAM, runs), (TURN, turns)):
+        if name.startswith(prefix):
+            number, mark, rest = name.removeprefix(prefix).partition(":")
+            ours = numbers.get(int(number)) if number.isdecimal() and len(number) < 19 else None  # noqa: PLR2004  (digits of a column)
+            return f"{prefix}{ours}{mark}{rest}" if ours else ""
+    return name
+
+
+def _entries(workspace: Workspace, rows: Iterable[Row]) -> None:
+    made = [DreamEntry(workspace=workspace, **row) for row in rows]
+    DreamEntry.objects.bulk_create(made, ignore_conflicts=True, batch_size=_AT_ONCE)
+
+
+def _waiting(rows: Iterable[Row]) -> set[int]:
+    """The entries behind changes that waited for a yes, which nobody can give any more."""
+    return {
+        cursor
+        for row in rows
+        if row["state"] == StagedHunk.State.WAITING
+        for cursor in row["sources"]
+    }

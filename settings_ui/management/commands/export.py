@@ -1,0 +1,58 @@
+"""``export``: a workspace as one file that can leave the machine."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.snapshots.values import sized
+from settings_ui.management.backups import asking, making
+
+
+class Command(AnsweringCommand):
+    """Make a backup."""
+
+    help = (
+        "Make a backup of a workspace: files, earlier states, conversations; encrypted, or with "
+        "--plain as a zip. No keys and no passwords are in it. " + asking.ABOUT
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where it goes, and what is in it."""
+        super().add_arguments(parser)
+        parser.add_argument("file", nargs="?", default="", help="a file (a name with the date, "
+                            "in this folder)")  # fmt: skip
+        parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
+        parser.add_argument("--plain", action="store_true", help="a zip that anybody can read")
+        parser.add_argument(
+            "--no-history", action="store_true", help="without snapshots and versions"
+        )
+
+    def answer(self, **options: Any) -> dict[str, Any]:
+        """Make it."""
+        workspace = workspace_called(options["workspace"])
+        plain = options["plain"]
+        target = Path(options["file"] or making.file_name(workspace, plain=plain)).absolute()
+        try:
+            lock = None if plain else making.locked_with(asking.passphrase(twice=True))
+            with_history = not options["no_history"]
+            made = making.to_file(workspace, target, lock=lock, with_history=with_history)
+        except WorkspaceError as error:
+            raise CommandError(error.sentence) from error
+        size = target.stat().st_size
+        lines = [f"{making.told(made)} It is {target} ({sized(size)}).", *made.left_out]
+        return {
+            "sentence": "\n".join(lines),
+            "workspace": workspace.slug,
+            "file": str(target),
+            "bytes": size,
+            "encrypted": not plain,
+            "files": made.files,
+            "conversations": made.conversations,
+            "messages": made.messages,
+            "snapshots": made.snapshots,
+            "versions": made.versions,
+            "left_out": list(made.left_out),
+        }

@@ -1,0 +1,267 @@
+"""``export`` and ``import``: what leaves the machine, what comes back, and what never does."""
+
+import json
+import zipfile
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from jenny.accounts.models import Account, ApiKey, Job, Workspace
+from jenny.chat.models import Conversation, Message
+from jenny.workspace.backup.opening import Opened, header_of
+from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.snapshots import shelf
+from jenny.workspace.versions.history import open_history
+from memory.management import snapshots
+from memory.models import DreamEntry, DreamRun, LineOrigin
+from settings_ui.management.backups import entering, settling, taking_in
+from tests.support import hostile_backups
+from tests.support.backups import (
+    PASSPHRASE,
+    bytes_of,
+    exported,
+    furnish,
+    imported,
+    rows_of,
+    says,
+)
+
+pytestmark = pytest.mark.django_db
+HOSTILE = dict(hostile_backups.every())
+
+
+@pytest.fixture(autouse=True)
+def passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands find it in the environment."""
+    monkeypatch.setenv("JENNY_BACKUP_PASSPHRASE", PASSPHRASE)
+
+
+@pytest.fixture
+def owner() -> Account:
+    """The first account, with a key, a password hash and a furnished workspace."""
+    person = Account.objects.create(username="bea", is_superuser=True)
+    person.current_workspace = Workspace.make(person, "bea")
+    person.save()
+    person.current_workspace.make_folder()
+    furnish(person.current_workspace)
+    return person
+
+
+@pytest.fixture
+def home(owner: Account) -> Workspace:
+    """The workspace that is exported."""
+    return owner.current_workspace
+
+
+def test_a_backup_moves_to_a_new_workspace_whole(home: Workspace, tmp_path: Path) -> None:
+    """Files byte for byte, what was said, snapshots, versions, runs and where lines come from, with
+    everything that points at something pointing at the same."""
+    path = tmp_path / "backup"
+    told = exported(home, path)
+    assert told["encrypted"]
+    assert told["conversations"] == 1
+    before = bytes_of(home.root)
+    done = imported(home, path, "--new", "Second")
+    new = Workspace.objects.get(name="Second")
+    assert done["workspace"] == new.slug
+    after = bytes_of(new.root)
+    for name in ("memory/history.jsonl",):
+        mine, theirs = before.pop(name), after.pop(name)
+        assert mine != theirs
+    assert after == before
+    assert bytes_of(home.root) == before | {"memory/history.jsonl": mine}
+    (chat,) = Conversation.objects.filter(workspace=new)
+    (entry,) = [json.loads(line) for line in theirs.splitlines()]
+    said = Message.objects.filter(conversation=chat, kind="user")
+    assert entry["conversation"] == str(chat.pk)
+    assert entry["messages"] == [said.first().pk, chat.messages.last().pk]
+    assert says(new) == says(home)
+    (run,) = DreamRun.objects.filter(workspace=new)
+    origins = LineOrigin.objects.filter(workspace=new).order_by("act")
+    turn = said.first().turn_id
+    assert {row.run for row in origins} == {f"dream:{run.pk}", f"turn:{turn}"}
+    assert DreamEntry.objects.get(workspace=new).place == "set_aside"
+    mine = {shot.id for shot in shelf.snapshots(snapshots.store_of(home))}
+    assert mine <= {shot.id for shot in shelf.snapshots(snapshots.store_of(new))}
+    with open_history(new.root) as versions:
+        assert versions.resolve(run.commits[0]).sha == run.commits[0]
+
+
+def test_the_same_file_twice_doubles_nothing(home: Workspace, tmp_path: Path) -> None:
+    """Rows, lines and bytes are the same after the second time as after the first; at home there
+    is nothing to do at all."""
+    path = tmp_path / "backup"
+    exported(home, path)
+    here, rows = bytes_of(home.root), rows_of()
+    done = imported(home, path)
+    assert (done["changed"], done["added"], done["removed"]) == ([], [], [])
+    assert (done["conversations"], done["messages"]) == (0, 0)
+    assert bytes_of(home.root) == here
+    assert rows_of() == rows
+    imported(home, path, "--new", "Second")
+    new = Workspace.objects.get(name="Second")
+    first, rows = bytes_of(new.root), rows_of()
+    again = imported(new, path)
+    assert (again["conversations"], again["snapshots"]) == (0, 0)
+    assert bytes_of(new.root) == first
+    assert rows_of() == rows
+
+
+def test_what_was_ruined_comes_back_and_that_can_be_undone(home: Workspace, tmp_path: Path) -> None:
+    """Files changed, added and lost since are as they were; what was said since stays; the snapshot
+    before the import brings back the ruins."""
+    path = tmp_path / "backup"
+    exported(home, path)
+    files = open_workspace(home.root, Actor("browser"))
+    files.write("notes/plan.md", b"ruined\n")
+    files.write("later.md", b"made since\n")
+    (home.root / "pictures/cat.png").unlink()
+    ruins = bytes_of(home.root)
+    later = Conversation.objects.create(workspace=home, title="Later")
+    shown = imported(home, path, "--preview")
+    assert bytes_of(home.root) == ruins
+    assert shown["files"].startswith("1 file changed, 1 file added, 1 file removed")
+    done = imported(home, path)
+    assert done["changed"] == ["notes/plan.md"]
+    assert (done["added"], done["removed"]) == (["pictures/cat.png"], ["later.md"])
+    assert (home.root / "notes/plan.md").read_bytes() == b"# Plan\n"
+    assert Conversation.objects.filter(pk=later.pk).exists()
+    call_command("snapshot", "restore", done["before"], "--yes", workspace=home.slug,
+                 stdout=StringIO())  # fmt: skip
+    assert bytes_of(home.root) == ruins
+
+
+def test_no_secret_is_in_a_backup(home: Workspace, owner: Account, tmp_path: Path) -> None:
+    """Neither keys, nor password hashes, sessions, second factors, drafts or temporary chats: each
+    is searched for in the decrypted bytes, whole and in pieces, and found where it belongs."""
+    owner.password = "MARKER-PASSWORD-HASH"
+    owner.save()
+    ApiKey.keep(owner, "https://models.example", "MARKER-API-KEY-sk-1234567890")
+    hint = ApiKey.objects.get().ciphertext
+    owner.login_sessions.create(session_key="MARKER-SESSION", device="MARKER-DEVICE")
+    chat = Conversation.objects.create(workspace=home, kind="temporary", title="MARKER-TEMP")
+    Message.objects.create(conversation=chat, kind="user", text="MARKER-TEMPORARY")
+    owner.drafts.create(text="MARKER-DRAFT")
+    plain, sealed = tmp_path / "plain.zip", tmp_path / "sealed"
+    exported(home, plain, "--plain")
+    exported(home, sealed)
+    with zipfile.ZipFile(plain) as archive:
+        data = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"MARKER-SAID" in data
+    with Opened(sealed, header_of(sealed).derive(PASSPHRASE)) as file:
+        data += file.read()
+    data += sealed.read_bytes()
+    names = ("PASS", "API", "SESSION", "DEVICE", "TEMP", "DRAFT", "PHRASE")
+    secrets = [f"MARKER-{name}".encode() for name in names]
+    for secret in (*secrets, bytes(hint)[:20], PASSPHRASE.encode()):
+        assert secret not in data
+    assert b"MARKER-SAID" not in sealed.read_bytes()
+    for folder in ("backups", "snapshots", "workspaces"):
+        for found in (home.root.parents[1] / folder).rglob("*"):
+            assert not found.is_file() or PASSPHRASE.encode() not in found.read_bytes()
+    for job in Job.objects.all():
+        assert PASSPHRASE not in json.dumps([job.arguments, job.result, job.sentence])
+
+
+def test_keys_that_are_here_stay(home: Workspace, owner: Account, tmp_path: Path) -> None:
+    """An import changes no key, password or session."""
+    path = tmp_path / "backup"
+    exported(home, path)
+    ApiKey.keep(owner, "https://models.example", "sk-1234567890")
+    imported(home, path)
+    imported(home, path, "--new", "Second")
+    assert owner.keys() == {"https://models.example": "sk-1234567890"}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_backup_changes_nothing(home: Workspace, tmp_path: Path, name: str) -> None:
+    """Refused whole: every byte of the workspace and every row of the database is as before, and
+    nothing is left lying about."""
+    path = tmp_path / "evil"
+    path.write_bytes(HOSTILE[name]())
+    before, rows = bytes_of(home.root), rows_of()
+    shots = snapshots.store_of(home).ids()
+    for more in ((), ("--new", "Second")):
+        with pytest.raises(CommandError, match=r"Nothing was changed|cannot be opened"):
+            call_command("import", str(path), *more, workspace=home.slug, stdout=StringIO())
+    assert bytes_of(home.root) == before
+    assert rows_of() == rows
+    assert not Workspace.all_objects.filter(name="Second").exclude(folder_made_at=None).exists()
+    assert list((home.root.parents[1] / "backups").glob("*")) == []
+    assert snapshots.store_of(home).ids() == shots
+
+
+def test_a_wrong_passphrase_is_told_like_damage(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same words for both, exit code 1, and JSON with ``--json``."""
+    path, bent = tmp_path / "backup", tmp_path / "bent"
+    exported(home, path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    bent.write_bytes(data)
+    sentences = set()
+    for file, word in ((path, "another passphrase"), (bent, PASSPHRASE)):
+        monkeypatch.setenv("JENNY_BACKUP_PASSPHRASE", word)
+        out = StringIO()
+        with pytest.raises(SystemExit) as ended:
+            call_command("import", str(file), "--json", workspace=home.slug, stdout=out)
+        assert ended.value.code == 1
+        sentences.add(json.loads(out.getvalue())["error"])
+    assert len(sentences) == 1
+    assert "passphrase is another one, or the file is damaged" in sentences.pop()
+
+
+def test_a_passphrase_in_a_file_or_too_short(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read from JENNY_BACKUP_PASSPHRASE_FILE; a short one makes no backup; a file that is
+    there is not written over."""
+    monkeypatch.delenv("JENNY_BACKUP_PASSPHRASE")
+    secret = tmp_path / "secret"
+    secret.write_text(PASSPHRASE + "\n")
+    monkeypatch.setenv("JENNY_BACKUP_PASSPHRASE_FILE", str(secret))
+    path = tmp_path / "backup"
+    exported(home, path)
+    with pytest.raises(CommandError, match="there already"):
+        call_command("export", str(path), workspace=home.slug)
+    secret.write_text("short\n")
+    with pytest.raises(CommandError, match="at least 12"):
+        call_command("export", str(tmp_path / "other"), workspace=home.slug)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_import_that_died_is_finished_or_taken_back(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: bool
+) -> None:
+    """Dies the process before the files are swapped, the conversations that came go again; dies it
+    after, the rest is done: old or new, never a mix."""
+    path = tmp_path / "backup"
+    exported(home, path)
+    Conversation.objects.filter(workspace=home).delete()
+    (home.root / "notes/plan.md").write_bytes(b"ruined\n")
+    old, rows = bytes_of(home.root), rows_of()
+
+    def die(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    where = (settling, "finish") if swapped else (entering.engine, "restore")
+    with monkeypatch.context() as patch:
+        patch.setattr(*where, die)
+        patch.setattr(entering.settling, "settle", lambda *_: False)
+        with pytest.raises(KeyboardInterrupt):
+            imported(home, path)
+    job = Job.objects.get(kind="import")
+    assert "undoing" in job.arguments
+    sentence = taking_in.after_death(job)
+    if swapped:
+        assert sentence.startswith("The import itself is finished")
+        assert (home.root / "notes/plan.md").read_bytes() == b"# Plan\n"
+        assert Conversation.objects.filter(workspace=home).count() == 1
+    else:
+        assert sentence.startswith("Nothing was changed by it")
+        assert bytes_of(home.root) == old
+        assert rows_of() == rows
