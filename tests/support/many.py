@@ -35,7 +35,6 @@ LOOK = "from memory import tasks; tasks.begin_due()"
 
 def answer(model: ModelServer) -> None:
     """Let the model be done with each batch of one entry at once."""
-
     account = {"cursor": 1, "verdict": "not_kept", "reason": "passing"}
 
     def is_new(request: Request) -> bool:
