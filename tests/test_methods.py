@@ -35,6 +35,10 @@ PAGES = [
     "/snapshots/",
     "/snapshots/keep/",
     "/snapshots/versions/",
+    "/wikis/",
+    "/wiki/create/",
+    "/wiki/search/",
+    "/wiki/graph/",
     "/health/live",
     "/health/ready",
     "/manifest.webmanifest",
@@ -57,6 +61,7 @@ FORMS = [
     "/memory/pin/USER.md",
     "/files/preview",
     "/files/piece/",
+    "/wiki/example/",
 ]
 
 

@@ -71,6 +71,8 @@ def owned(db: None) -> dict[str, str]:
     client = Client()
     client.force_login(ana)
     (workspace.root / f"{NAME}.md").write_text(MARK)
+    (workspace.root / "wikis" / NAME / "wiki").mkdir(parents=True)
+    (workspace.root / "wikis" / NAME / f"wiki/{NAME}.md").write_text(f"# {MARK}")
     (workspace.root / "thrown.md").write_text(MARK)
     files = open_workspace(workspace.root, Actor("browser", account=ana.pk))
     item = trash.throw(files, settings.JENNY_DATA.trash / str(workspace.pk), "thrown.md", now=1)
