@@ -22,6 +22,7 @@ def answer(workspace: Workspace, options: dict[str, Any]) -> tuple[Snapshot, Ans
     :raises WorkspaceError: nothing was changed, and why.
     """
     path = options["path"].strip("/")
+    restoring.note_edits(workspace)
     shot, found = restoring.preview(workspace, options["snapshot"], path)
     waiting = restoring.waiting_hunks(workspace) if found.touches_memory else 0
     told: Answer = {"path": path} | _plan_facts(found)

@@ -58,6 +58,13 @@ def preview(workspace: Workspace, asked: str, path: str = "") -> tuple[Snapshot,
         return shot, prepare(root, store, repo, source, path=source.path)
 
 
+def note_edits(workspace: Workspace) -> None:
+    """Have edits that were made outside noted, as a restore does first: what a hand took out of the
+    memory stays away, so the plan may be another one then."""
+    with contextlib.suppress(WorkspaceError):
+        record.commit_pending(workspace.root)
+
+
 def waiting_hunks(workspace: Workspace) -> int:
     """How many changes wait for a person's yes."""
     return StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING).count()

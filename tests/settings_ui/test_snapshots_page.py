@@ -15,7 +15,7 @@ from jenny.accounts.models import Account, Job, Workspace
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.snapshots import shelf
-from jenny.workspace.versions.record import RunNote, begin_run, commit_run
+from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from memory.management import restoring, snapshots
 from memory.models import DreamEntry, DreamRun
 from tests.support.stack import PASSWORD
@@ -193,6 +193,28 @@ def test_a_plan_that_is_not_true_any_more_asks_again(client: Client, root: Path,
     assert job.state == "failed"
     assert "Nothing was changed" in job.sentence
     assert (root / "USER.md").read_text() == "# User\n\n- Pruned badly\n"
+
+
+def test_what_a_hand_took_out_stays_away_and_is_shown_before(
+    client: Client, workspace: Workspace, root: Path
+) -> None:
+    """A line removed by an editor outside is forgotten: the page says so before anything happens,
+    and lets it back where that was not meant."""
+    (root / "USER.md").write_text("# User\n\n- Lives in Bern\n- Has two cats\n")
+    commit_pending(root)
+    shot = snapshots.take(workspace, "manual").snapshot.id
+    (root / "USER.md").write_text("# User\n\n- Lives in Bern\n")
+    (root / "new.md").write_text("x")
+    path = f"/snapshots/{shot}/restore/"
+    answer = client.post(path, {"token": client.get(path).context["plan"].token})
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "You had these forgotten" in page
+    assert "Has two cats" in page
+    stone = answer.context["forgotten"][0][2]
+    client.post(f"/files/lift/{stone}")
+    assert restored(client, path).state == "done"
+    assert "Has two cats" in (root / "USER.md").read_text()
 
 
 def test_asked_twice_it_is_begun_once(client: Client, shot: str) -> None:

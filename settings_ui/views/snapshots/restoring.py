@@ -27,6 +27,8 @@ def page(request: HttpRequest, snapshot_id: str) -> HttpResponseBase:
     """What restoring everything, a folder or a file (``?path=``) does; confirmed, it begins."""
     desk = frame.desk(request)
     path = frame.asked_path(request)
+    if request.method == "POST":
+        restoring.note_edits(desk.row)
     shot, found = restoring.preview(desk.row, snapshot_id, path)
     if request.method != "POST":
         return _page(request, desk, shot, path, found)
