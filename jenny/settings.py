@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "memory",
     "wikis",
     "settings_ui",
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

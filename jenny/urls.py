@@ -3,7 +3,7 @@
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from jenny import views
+from jenny import admin, views
 
 # /
 urlpatterns = [
@@ -12,6 +12,7 @@ urlpatterns = [
     path("", include("jenny.chat.urls")),
     path("", include("wikis.urls")),
     path("", include("settings_ui.urls")),
+    path("operator/", admin.site.urls),
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),
     path("manifest.webmanifest", views.manifest, name="manifest"),

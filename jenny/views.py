@@ -1,25 +1,19 @@
 """Health, error pages, what every page's frame needs, and the installable app's two files."""
 
-import functools
 from http import HTTPStatus
 from typing import Any
 
-import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jenny.accounts.access import current_workspace, has_others, model_is_demo
-from jenny.accounts.management import notices
+from jenny.accounts.management import health, notices
 from jenny.accounts.models import Account
 
 # --- What every page's frame needs -----------------------------------------------------------
@@ -56,52 +50,10 @@ def live(_request: HttpRequest) -> HttpResponse:
 @require_safe
 def ready(_request: HttpRequest) -> HttpResponse:
     """Whether a chat would work now: database, its migrations, Redis. 503 names what does not."""
-    checks = {"database": _database(), "redis": _redis()}
-    checks["migrations"] = checks["database"] and _migrations()
+    checks = {one.name: one.is_fine for one in health.checks()}
     is_ready = all(checks.values())
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
     return JsonResponse({"ready": is_ready, "checks": checks}, status=status)
-
-
-def _database() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return False
-    return True
-
-
-@functools.cache
-def _redis_client() -> redis.Redis:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=2,
-        socket_connect_timeout=2,
-        max_connections=8,
-        retry=Retry(NoBackoff(), 0),
-    )
-
-
-def _redis() -> bool:
-    try:
-        return bool(_redis_client().ping())
-    except redis.RedisError:
-        return False
-
-
-class _Migrations:
-    """Whether the database has this code's tables. Once true it stays so for this process."""
-
-    are_applied = False
-
-
-def _migrations() -> bool:
-    if not _Migrations.are_applied:
-        executor = MigrationExecutor(connection)
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-        _Migrations.are_applied = not plan
-    return _Migrations.are_applied
 
 
 # --- Error pages -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from settings_ui.views import (
     jobs,
     privacy,
     skills,
+    system,
     two_factor,
     usage,
     values,
@@ -86,7 +87,8 @@ urlpatterns = [
     ),
     path("settings/privacy/", privacy.page, name="settings_privacy"),
     path("settings/usage/", usage.page, name="settings_usage"),
-    path("settings/system/", values.system, name="settings_system"),
+    path("settings/system/", system.page, name="settings_system"),
+    path("settings/system/health/", system.files, name="settings_health"),
 ]
 
 # /workspace/

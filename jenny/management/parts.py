@@ -23,6 +23,7 @@ from django.urls import get_resolver
 from jenny import valkey
 from jenny.asgi import application
 from jenny.celery import app, queue_threads
+from jenny.management import pulse
 from jenny.management.database import let_go
 from jenny.processes import Part
 
@@ -113,6 +114,7 @@ def web_part(listener: socket.socket) -> Part:
 
     def run(ready: Ready) -> None:
         _be_quiet()
+        pulse.start("web")
         config = uvicorn.Config(
             application,
             lifespan="off",
@@ -144,6 +146,7 @@ def _worker_part(queue: str, threads: int) -> Part:
     def run(ready: Ready) -> None:
         _be_quiet()
         worker_ready.connect(lambda **_: ready(), weak=False)
+        pulse.start(f"worker-{queue}")
         # It warns of pickled messages from strangers; only JSON is accepted here.
         warnings.simplefilter("ignore", SecurityWarning)
         worker = Worker(
@@ -170,6 +173,7 @@ def beat_part() -> Part:
     def run(ready: Ready) -> None:
         _be_quiet()
         beat_init.connect(lambda **_: ready(), weak=False)
+        pulse.start("beat")
         Beat(app=app, loglevel="INFO", quiet=True, schedule=os.devnull).run()
 
     return Part("beat", run, grace_seconds=4)

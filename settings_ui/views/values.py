@@ -1,4 +1,4 @@
-"""Settings → Memory, Conversation and System: the fields of ``config.json``, by group."""
+"""Settings → Memory and Conversation: the fields of ``config.json``, by group."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from jenny.accounts import access
-from jenny.accounts.models import Account, Workspace
+from jenny.accounts.models import Workspace
 from jenny.chat.models import look_again
 from jenny.workspace import config
 from jenny.workspace.config import Config, Raw
@@ -36,27 +36,17 @@ _RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]
 def memory(request: HttpRequest) -> HttpResponse:
     """Dream: when it runs, by which model, how large the files may be, what waits for a person."""
     workspace = access.workspace(request)
-    return _page(request, workspace, "memory", _memory_context)
+    return group_page(request, workspace, "memory", _memory_context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def conversation(request: HttpRequest) -> HttpResponse:
     """How long conversations are kept in the model's sight, and when they are summarised."""
     workspace = access.workspace(request)
-    return _page(request, workspace, "conversation", _plain_context("conversation"))
+    return group_page(request, workspace, "conversation", _plain_context("conversation"))
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def system(request: HttpRequest) -> HttpResponse:
-    """The workspace's zone and language, developer mode, the version."""
-    person, workspace = access.account(request), access.workspace(request)
-    if request.method == "POST" and "developer_mode" in request.POST:
-        _set_developer_mode(request, person)
-        return redirect("settings_system")
-    return _page(request, workspace, "system", _plain_context("system"))
-
-
-def _page(
+def group_page(
     request: HttpRequest,
     workspace: Workspace,
     group: str,
@@ -144,13 +134,3 @@ def _plain_context(
         return {"rows": values.rows(found, values.fields_of(group), asked)}
 
     return context
-
-
-def _set_developer_mode(request: HttpRequest, person: Account) -> None:
-    wants = request.POST.getlist("developer_mode")[-1] == "on"
-    done = Account.objects.filter(pk=person.pk, developer_mode=not wants)
-    state = "on" if wants else "off"
-    if done.update(developer_mode=wants):
-        messages.success(request, f"Developer mode is {state} now.")
-    else:
-        messages.success(request, f"Developer mode was {state} already.")

@@ -1,0 +1,209 @@
+"""The operator's site: what there is on this instance, without anything that people said.
+
+Only the owner sees it. Almost all of it is to be looked at: changes go through the pages and
+commands, where their rules are.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver, include, path
+
+from jenny.accounts.models import Account, Job, LoginSession, UpSpan, UsageDay, Workspace
+
+type View = Callable[..., Any]
+
+
+class OperatorSite(admin.AdminSite):
+    """Django's admin, for the owner alone, without its own login, password form and log."""
+
+    site_header = "Jenny: the operator's pages"
+    site_title = "Jenny"
+    index_title = "What there is on this instance"
+    enable_nav_sidebar = False
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Only the owner."""
+        return bool(request.user.is_active and request.user.is_superuser)
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002 - Django's signature
+        """For everybody else there is nothing here; strangers are sent to the login before."""
+        inner = super().admin_view(view, cacheable)
+
+        @functools.wraps(inner)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not self.has_permission(request):
+                raise Http404
+            return inner(request, *args, **kwargs)
+
+        return guarded
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """The lists, their rows, and what these need."""
+        found: list[URLPattern | URLResolver] = [
+            path("", self.admin_view(self.index), name="index"),
+            path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
+        ]
+        for about in self._registry.values():
+            place = f"{about.opts.app_label}/{about.opts.model_name}/"
+            found.append(path(place, include(about.urls)))
+        app_list = self.admin_view(self.app_index)
+        return [*found, path("<slug:app_label>/", app_list, name="app_list")]
+
+
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # no subscript at run time
+    """Rows to be looked at."""
+
+    actions: Any = None
+    list_per_page = 50
+    show_full_result_count = False
+
+    def get_urls(self) -> list[URLPattern | URLResolver]:
+        """The list, and a row of it."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}"
+        view = self.admin_site.admin_view
+        return [
+            path("", view(self.changelist_view), name=f"{name}_changelist"),
+            path("<path:object_id>/change/", view(self.change_view), name=f"{name}_change"),
+        ]
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """The site lets nobody else in."""
+        del obj
+        return bool(request.user.is_superuser)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """As above."""
+        return bool(request.user.is_superuser)
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Rows are made by what they tell of."""
+        del request, obj
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Changes go through the pages and commands."""
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """As above."""
+        del request, obj
+        return False
+
+
+site = OperatorSite(name="operator")
+
+
+@admin.register(Account, site=site)
+class AccountAdmin(ReadOnly):
+    """Who can log in. Two acts: keep somebody out, and let them in again."""
+
+    actions = ("keep_out", "let_in")
+    list_display = ("username", "is_active", "is_superuser", "time_zone", "last_login")
+    search_fields = ("username",)
+    ordering = ("username",)
+    fields = (
+        "username",
+        "is_active",
+        "is_superuser",
+        "time_zone",
+        "date_joined",
+        "last_login",
+        "max_tokens_per_day",
+        "max_cost_per_day",
+    )
+
+    @admin.action(description="Keep them out: no login, all sessions end", permissions=["view"])
+    def keep_out(self, request: HttpRequest, rows: "QuerySet[Account]") -> None:
+        """Nothing of theirs is deleted; what runs by itself goes on."""
+        found = list(rows.exclude(is_superuser=True))
+        for row in found:
+            row.end_sessions()
+        Account.objects.filter(pk__in=[row.pk for row in found]).update(is_active=False)
+        said = f"Kept out: {len(found)}. The owner cannot be kept out."
+        messages.success(request, said)
+
+    @admin.action(description="Let them in again", permissions=["view"])
+    def let_in(self, request: HttpRequest, rows: "QuerySet[Account]") -> None:
+        """With the password that they had."""
+        done = rows.filter(is_active=False).update(is_active=True)
+        messages.success(request, f"Let in again: {done}.")
+
+
+@admin.register(Workspace, site=site)
+class WorkspaceAdmin(ReadOnly):
+    """Folders and whose they are."""
+
+    list_display = ("slug", "owner", "created_at", "folder_made_at", "deleted_at")
+    list_select_related = ("owner",)
+    search_fields = ("slug", "owner__username")
+    fields = ("id", "slug", "owner", "created_at", "folder_made_at", "deleted_at")
+    ordering = ("slug",)
+
+
+@admin.register(LoginSession, site=site)
+class LoginSessionAdmin(ReadOnly):
+    """Who is logged in, and from where."""
+
+    list_display = ("account", "device", "address", "started_at", "seen_at")
+    list_select_related = ("account",)
+    fields = ("account", "device", "address", "started_at", "seen_at")
+    ordering = ("-seen_at",)
+
+
+@admin.register(UsageDay, site=site)
+class UsageDayAdmin(ReadOnly):
+    """What models used, by day."""
+
+    list_display = (
+        "day",
+        "account",
+        "kind",
+        "model",
+        "requests",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "cost",
+        "unpriced_tokens",
+    )
+    list_select_related = ("account",)
+    list_filter = ("kind",)
+    ordering = ("-day", "account", "kind")
+
+
+@admin.register(Job, site=site)
+class JobAdmin(ReadOnly):
+    """Long work: exports, imports, restores."""
+
+    list_display = ("id", "workspace", "kind", "state", "step", "steps", "created_at", "ended_at")
+    list_select_related = ("workspace",)
+    list_filter = ("kind", "state")
+    fields = (
+        "workspace",
+        "kind",
+        "state",
+        "step",
+        "steps",
+        "holder",
+        "created_at",
+        "started_at",
+        "heartbeat_at",
+        "ended_at",
+    )
+    ordering = ("-pk",)
+
+
+@admin.register(UpSpan, site=site)
+class UpSpanAdmin(ReadOnly):
+    """When each part was up."""
+
+    list_display = ("part", "host", "started_at", "last_at")
+    list_filter = ("part",)
+    ordering = ("-last_at",)

@@ -1,0 +1,151 @@
+"""Settings → System: language, time and look; whether all is well; what lies on the disk."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from jenny.accounts import access
+from jenny.accounts.checks import row_findings
+from jenny.accounts.management import health
+from jenny.accounts.models import Account, Theme, UpSpan, Workspace
+from jenny.accounts.models.activity import GAP, KEPT
+from jenny.workspace import trash
+from jenny.workspace.check import check_workspace
+from jenny.workspace.config import Config
+from settings_ui import activity, disk, values
+from settings_ui.management.workspaces import KEPT_FOR
+from settings_ui.values import Asked
+from settings_ui.views.values import group_page
+
+_KEEP_FOR = "snapshots.keepFor"
+_HOW_LONG = {"week": "a week", "month": "a month", "year": "a year"}
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def page(request: HttpRequest) -> HttpResponse:
+    """Show it; by POST, change what was sent."""
+    person, workspace = access.account(request), access.workspace(request)
+    if request.method == "POST" and "developer_mode" in request.POST:
+        _set_developer_mode(request, person)
+        return redirect("settings_system")
+    if request.method == "POST" and "theme" in request.POST:
+        _set_theme(request, person)
+        return redirect("settings_system")
+
+    def context(row: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+        return {
+            "rows": values.rows(found, values.fields_of("system"), asked),
+            "themes": Theme.choices,
+            "checks": health.checks(),
+            "lines": lines(),
+            "days": activity.DAYS,
+            "kept_days": KEPT.days,
+            **_disk(person, row, found),
+        }
+
+    return group_page(request, workspace, "system", context)
+
+
+@require_safe
+def files(request: HttpRequest) -> HttpResponse:
+    """Look through the workspace's files, as ``check_workspace`` does, and say what is found."""
+    workspace = access.workspace(request)
+    found = check_workspace(workspace.root) + row_findings(workspace, repair=False)
+    found.sort(key=lambda one: not one.is_open)
+    context = {
+        "findings": found,
+        "open": sum(one.is_open for one in found),
+        "slug": workspace.slug,
+    }
+    return render(request, "settings/health.html", context)
+
+
+def lines() -> list[activity.Line]:
+    """When each part was up."""
+    now = timezone.now()
+    rows: dict[str, list[tuple[str, Any, Any]]] = {name: [] for name in activity.PARTS}
+    for part, host, start, last in UpSpan.objects.values_list(
+        "part", "host", "started_at", "last_at"
+    ):
+        rows.setdefault(part, []).append((host, start, last))
+    return [
+        activity.line(activity.PARTS.get(part, part), spans, now, GAP)
+        for part, spans in rows.items()
+    ]
+
+
+def _disk(person: Account, workspace: Workspace, found: Config) -> dict[str, Any]:
+    """What lies on the disk: the account's, and for the owner what belongs to all."""
+    data = settings.JENNY_DATA
+    keep = _HOW_LONG.get(str(found.get(_KEEP_FOR)), "")
+    snapshots = f"{keep}, the newest 20 always" if keep else "until you delete them"
+    versions = workspace.root / "memory" / ".git"
+    parts = [
+        disk.part(f"Files of “{workspace.name}”", "until you delete them", [workspace.root]),
+        disk.part("of these, versions of the memory files", "for good", [versions]),
+        disk.part("Its snapshots", snapshots, [data.snapshots / f"{workspace.pk}.git"]),
+        disk.part("Its trash", f"{trash.KEPT_DAYS} days", [data.trash / str(workspace.pk)]),
+        disk.part("Uploads that broke off", "one day", [data.uploads / str(person.pk)]),
+    ]
+    other = person.workspaces(manager="all_objects").exclude(pk=workspace.pk)
+    if roots := [row.root for row in other]:
+        kept = f"deleted ones {KEPT_FOR.days} days"
+        parts.append(disk.part("Your other workspaces", kept, roots))
+    if person.is_superuser:
+        parts += _instance(data.root)
+    return {"parts": parts, "free": _free(data.root)}
+
+
+def _instance(root: Path) -> list[disk.Part]:
+    backups = disk.part("Copies of the database", "the last five", [root / "backups"])
+    queue = disk.part("The queue", "made anew when lost", [settings.JENNY_DATA.redis])
+    return [
+        disk.Part("The database", "what was said, until it is deleted", _database_size()),
+        backups,
+        queue,
+    ]
+
+
+def _database_size() -> int:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_database_size(current_database())")
+            return int(cursor.fetchone()[0])
+    base = Path(settings.DATABASES["default"]["NAME"])
+    files = [base, base.with_name(f"{base.name}-wal"), base.with_name(f"{base.name}-shm")]
+    return disk.part("", "", files).size
+
+
+def _free(root: Path) -> int | None:
+    try:
+        return shutil.disk_usage(root).free
+    except OSError:
+        return None
+
+
+def _set_theme(request: HttpRequest, person: Account) -> None:
+    wanted = request.POST.getlist("theme")[-1]
+    if wanted not in Theme.values:
+        messages.error(request, "This look is not known. Nothing was changed.")
+        return
+    done = Account.objects.filter(pk=person.pk).exclude(theme=wanted).update(theme=wanted)
+    said = Theme(wanted).label.lower()
+    messages.success(request, f"The look is {said} now." if done else f"It was {said} already.")
+
+
+def _set_developer_mode(request: HttpRequest, person: Account) -> None:
+    wants = request.POST.getlist("developer_mode")[-1] == "on"
+    done = Account.objects.filter(pk=person.pk, developer_mode=not wants)
+    state = "on" if wants else "off"
+    if done.update(developer_mode=wants):
+        messages.success(request, f"Developer mode is {state} now.")
+    else:
+        messages.success(request, f"Developer mode was {state} already.")
