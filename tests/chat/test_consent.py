@@ -90,6 +90,15 @@ def test_what_was_changed_meanwhile_is_not_overwritten(place: Place, words: str)
     assert (place.root / "AGENTS.md").read_text() == "# Mine\n"
 
 
+def test_a_yes_that_was_cut_short_is_made_up_for(place: Place, words: str) -> None:
+    """Written and not noted, as after a kill in between: the next yes finds it done."""
+    chat = ask(place, words, edit(RULE))
+    (place.root / "AGENTS.md").write_text(RULE)
+    (url,) = requests(place, chat)
+    assert place.owner.post(url, answer="allow").status_code == 302
+    assert "You allowed this change" in place.owner.get(url).text
+
+
 def test_a_standing_consent_is_given_and_withdrawn(place: Place, words: str) -> None:
     """From then on that file alone is changed without asking, until it is taken back."""
     chat = ask(place, words, edit(RULE))

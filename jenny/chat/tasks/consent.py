@@ -4,6 +4,7 @@ allows it, allows it from now on, or declines."""
 from dataclasses import dataclass
 from typing import Literal
 
+from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
@@ -65,19 +66,9 @@ def decide(row: ConsentRequest, answer: Answer, account: int) -> Decided:
     if answer == "no":
         won = _end(row, ConsentRequest.State.DECLINED)
         return Decided(won, f"{row.path} stays as it is." if won else _late(row))
-    if not _end(row, ConsentRequest.State.ALLOWED):
-        return Decided(ok=False, sentence=_late(row))
-    try:
-        _write(row, account)
-    except WorkspaceError as error:
-        _end(row, ConsentRequest.State.WAITING, was=ConsentRequest.State.ALLOWED)
-        if isinstance(error, VersionMismatch):
-            sentence = (
-                f"{row.path} was changed since Jenny asked, so nothing was written. Ask her again "
-                "in the chat, or change the file yourself."
-            )
-            return Decided(ok=False, sentence=sentence)
-        return Decided(ok=False, sentence=error.sentence)
+    if problem := _allowed(row, account):
+        return Decided(ok=False, sentence=problem)
+    _show(row)
     said = f"{row.path} is changed as Jenny asked."
     if answer == "always":
         try:
@@ -98,6 +89,28 @@ def after_of(row: ConsentRequest) -> bytes | None:
     return None if row.after is None else bytes(row.after)
 
 
+def _allowed(row: ConsentRequest, account: int) -> str:
+    """Write it, and note that it was allowed: a kill in between leaves it waiting, and the next yes
+    finds it done. Why it was not, in a sentence; empty: it is."""
+    with transaction.atomic():
+        rows = ConsentRequest.objects.select_for_update()
+        if rows.get(pk=row.pk).state != ConsentRequest.State.WAITING:
+            return _late(row)
+        try:
+            _write(row, account)
+        except VersionMismatch as error:
+            there = None if error.current is None else error.current.data
+            if there != after_of(row):
+                return (
+                    f"{row.path} was changed since Jenny asked, so nothing was written. Ask her "
+                    "again in the chat, or change the file yourself."
+                )
+        except WorkspaceError as error:
+            return error.sentence
+        _move(row, ConsentRequest.State.ALLOWED)
+    return ""
+
+
 def _write(row: ConsentRequest, account: int) -> None:
     # Still the assistant's edit: what it takes out is not something that the person forgot.
     actor = Actor("chat", account=account, run=f"{consents.RUN}{row.pk}")
@@ -107,18 +120,29 @@ def _write(row: ConsentRequest, account: int) -> None:
     workspace.write_many({row.path: after_of(row)}, expect={row.path: expect})
 
 
-def _end(row: ConsentRequest, state: str, *, was: str = ConsentRequest.State.WAITING) -> bool:
+def _end(row: ConsentRequest, state: str) -> bool:
     """Move it on, and its note with it. ``False``: somebody else did, otherwise."""
-    rows = ConsentRequest.objects.filter(pk=row.pk, state=was)
+    if not _move(row, state):
+        return False
+    _show(row)
+    return True
+
+
+def _move(row: ConsentRequest, state: str) -> bool:
+    rows = ConsentRequest.objects.filter(pk=row.pk, state=ConsentRequest.State.WAITING)
     if not rows.update(state=state, decided_at=Now()):
         return False
     row.state = state
+    return True
+
+
+def _show(row: ConsentRequest) -> None:
+    """Let the note in the thread say what became of it."""
     block = row.block
     if block is not None:
-        block.data["state"] = state
+        block.data["state"] = row.state
         block.save(update_fields=["data"])
         Publisher(row.turn.conversation).message(block.message)
-    return True
 
 
 def _late(row: ConsentRequest) -> str:
