@@ -92,7 +92,7 @@ def set_aside_notice(cursors: Sequence[int]) -> str:
     return (
         f"{_entries(cursors, capital=True)} of the history {'is' if is_one else 'are'} set aside, "
         f"since Dream came to no end with {'it' if is_one else 'them'}. What was said is kept in "
-        "`memory/history.jsonl`."
+        "memory/history.jsonl, and can be offered again."
     )
 
 

@@ -57,8 +57,11 @@ RULE: dict[str, str] = {
 }
 
 
-def status(name: str) -> Word:
-    """What an outcome is called; one that this table does not know, by its own name."""
+def status(name: str, *, still_waits: bool = True) -> Word:
+    """What an outcome is called; one that this table does not know, by its own name.
+    *still_waits*: of a run whose changes waited for a person, whether some still do."""
+    if name == "waiting" and not still_waits:
+        return Word("Decided by you")
     return STATUS.get(name) or Word(name.replace("_", " ").capitalize() or "Ended")
 
 

@@ -13,10 +13,22 @@ def of(workspace: Workspace) -> Iterator[Notice]:
     and a run that seems dead. A source (``jenny.accounts.management.notices``)."""
     rows = DreamState.objects.filter(workspace=workspace).values_list("alarms", flat=True)
     for alarm in [alarm for alarms in rows for alarm in alarms]:
-        yield Notice(key=f"dream:{alarm['kind']}", kind="error", text=alarm["sentence"])
+        yield Notice(
+            key=f"dream:{alarm['kind']}",
+            kind="error",
+            text=alarm["sentence"],
+            href="/memory/",
+            link="See the runs",
+        )
     aside = DreamEntry.objects.filter(workspace=workspace, place=DreamEntry.Place.SET_ASIDE)
     cursors = list(aside.order_by("cursor").values_list("cursor", flat=True)[:1000])
     if sentence := outcomes.set_aside_notice(cursors):
-        yield Notice(key="dream:set_aside", kind="warning", text=sentence)
+        yield Notice(
+            key="dream:set_aside",
+            kind="warning",
+            text=sentence,
+            href="/memory/#aside",
+            link="Look at it" if len(cursors) == 1 else "Look at them",
+        )
     if DreamRun.dead().filter(workspace=workspace).exists():
-        yield Notice(key="dream:dead", kind="warning", text=outcomes.SEEMS_DEAD)
+        yield Notice(key="dream:dead", kind="warning", text=outcomes.SEEMS_DEAD, href="/memory/")

@@ -98,7 +98,9 @@ class Dream:
     @property
     def last_word(self) -> Word | None:
         """How the last run ended."""
-        return wording.status(self.last.status) if self.last else None
+        if self.last is None:
+            return None
+        return wording.status(self.last.status, still_waits=bool(self.waiting))
 
 
 @dataclass(frozen=True, slots=True)

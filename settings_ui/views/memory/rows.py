@@ -10,7 +10,7 @@ from django.db.models import F, JSONField
 from django.db.models.fields.json import KeyTransform
 
 from jenny.accounts.models import Workspace
-from memory.models import DreamRun
+from memory.models import DreamRun, StagedHunk
 from settings_ui.pipeline import wording
 from settings_ui.pipeline.wording import Word
 
@@ -75,16 +75,20 @@ def page_of(workspace: Workspace, *, before: int = 0, most: int = 20) -> tuple[l
     found = list(
         rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused")[: most + 1]
     )
-    shown = [_row(row) for row in found[:most]]
+    waits = {row["id"] for row in found if row["status"] == "waiting"}
+    if waits:
+        open_ = StagedHunk.objects.filter(run__in=waits, state=StagedHunk.State.WAITING)
+        waits = set(open_.values_list("run", flat=True))
+    shown = [_row(row, still_waits=row["id"] in waits) for row in found[:most]]
     return shown, shown[-1].id if len(found) > most else 0
 
 
-def _row(row: dict[str, Any]) -> RunRow:
+def _row(row: dict[str, Any], *, still_waits: bool) -> RunRow:
     files = [_count(one) for one in _list(row["files"]) if isinstance(one, dict)]
     is_live = row["state"] != DreamRun.State.ENDED
     return RunRow(
         id=row["id"],
-        word=wording.status(row["state"] if is_live else row["status"]),
+        word=wording.status(row["state"] if is_live else row["status"], still_waits=still_waits),
         is_live=is_live,
         trigger=wording.TRIGGER.get(row["trigger"], row["trigger"]),
         when=row["started_at"] or row["created_at"],

@@ -88,11 +88,12 @@ def _context(mine: Desk, run: DreamRun) -> dict[str, Any]:
     if is_live:
         is_dead = DreamRun.dead().filter(pk=run.pk).exists()
         return found | {"is_dead": is_dead, "steps": report.steps(run)}
+    waiting = len(approving.waiting(mine.row, run_id=run.pk))
     return (
         found
+        | {"word": wording.status(run.status, still_waits=bool(waiting)), "waiting": waiting}
         | {"sentence": markdown(run.sentence), "notes": [markdown(note) for note in run.notes]}
         | {"report": report.report(mine, run)}
-        | {"waiting": len(approving.waiting(mine.row, run_id=run.pk))}
         | {"review": markdown(str(run.review.get("sentence", "")))}
         | {"prunes": approving.large_prunes(mine.row, run_id=run.pk)}
     )
