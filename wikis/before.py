@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from jenny.accounts.models import Workspace
 
 type Keeper = Callable[["Workspace"], str]
+type Count = Callable[["Workspace", str], int]
+type Take = Callable[["Workspace", str], str]
 
 _keepers: list[Keeper] = []
+_talks: list[tuple[Count, Take]] = []
 
 
 def register_keeper(keeper: Keeper) -> None:
@@ -30,3 +33,24 @@ def keep(workspace: "Workspace") -> str:
     if not _keepers:
         raise WikiError("No snapshot can be taken here, so nothing was deleted.")
     return " ".join(keeper(workspace) for keeper in _keepers)
+
+
+def register_talks(count: Count, take: Take) -> None:
+    """Let a wiki's page know of the conversations inside it: *count* says how many there are,
+    *take* deletes them and says so in a sentence, or raises ``WorkspaceError``."""
+    if (count, take) not in _talks:
+        _talks.append((count, take))
+
+
+def talks(workspace: "Workspace", name: str) -> int:
+    """How many conversations there are inside the wiki *name*."""
+    return sum(count(workspace, name) for count, _ in _talks)
+
+
+def take_talks(workspace: "Workspace", name: str) -> str:
+    """Delete them; what was done, in a sentence.
+
+    Raises:
+        WorkspaceError: none was deleted.
+    """
+    return " ".join(take(workspace, name) for _, take in _talks)

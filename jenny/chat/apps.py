@@ -5,6 +5,7 @@ from django.apps import AppConfig
 from memory import provenance
 from memory.dream import telling
 from memory.history import edited
+from wikis import before
 
 
 class ChatConfig(AppConfig):
@@ -21,11 +22,12 @@ class ChatConfig(AppConfig):
         from jenny.accounts.management import notices  # noqa: PLC0415
         from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
         from jenny.chat.models.spoken import speech  # noqa: PLC0415
-        from jenny.chat.tasks import dreaming, tidying  # noqa: PLC0415
+        from jenny.chat.tasks import dreaming, projects, tidying  # noqa: PLC0415
 
         edited.register(messages_gone)
         provenance.register_speech(speech)
         telling.register(dreaming.PREFIX, dreaming.tell)
         telling.register_announcer(dreaming.announce)
         tidying.register()
+        before.register_talks(projects.talks, projects.take)
         notices.register("projects", tidying.notices)

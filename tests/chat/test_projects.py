@@ -349,3 +349,17 @@ def test_a_gardener_that_fails_reads_the_same_lines_again(place, words):
     thread = tidied(place, chat)
     assert "1 line of the log of stubborn was read; the pages needed no change." in thread
     assert "times in a row" not in text_of(place.owner.page(chat))
+
+
+def test_a_deleted_project_takes_its_conversations_or_leaves_them(place, words):
+    """As chosen: kept ones can be read, deleted ones are gone; the folder is in the trash."""
+    for choice, status in (("keep", 200), ("delete", 404)):
+        name = project(place, f"going-{choice}")
+        place.model.script("Here.", when=answers(words + choice))
+        chat = begin(place, name, words + choice)
+        place.owner.answer(chat)
+        asks = text_of(place.owner.get(f"/wiki/remove/{name}/").text)
+        assert "the 1 conversation inside it" in asks
+        place.owner.post(f"/wiki/remove/{name}/", talks=choice)
+        assert not (place.root / "wikis" / name).exists()
+        assert place.owner.get(f"/chat/{chat}/").status_code == status

@@ -121,20 +121,24 @@ def remove(request: HttpRequest, name: str) -> HttpResponseBase:
     context: dict[str, Any] = frame.frame(desk, here) | {
         "count": len(here.known.entries) + len(here.known.files),
         "kept_days": trash.KEPT_DAYS,
+        "talks": before.talks(desk.row, here.name),
     }
     if request.method != "POST":
         return render(request, "wikis/remove.html", context)
     try:
-        said = _removed(desk, here)
+        said = _removed(desk, here, with_talks=request.POST.get("talks") == "delete")
     except WorkspaceError as error:
         return frame.refused(request, "wikis/remove.html", context | {"problem": error.sentence})
     messages.success(request, said)
     return redirect("wikis")
 
 
-def _removed(desk: Desk, here: Opened) -> str:
-    """Delete the wiki; what was done, in words."""
+def _removed(desk: Desk, here: Opened, *, with_talks: bool) -> str:
+    """Delete the wiki, and the conversations inside it if they are to go; what was done, in
+    words."""
     kept = before.keep(desk.row)
+    if with_talks:
+        kept = f"{kept} {before.take_talks(desk.row, here.name)}"
     path = f"{pages.WIKIS}/{here.name}"
     item = trash.throw(desk.files, desk.trash, path, now=int(time.time()))
     goes = desk.local(item.goes_at)
