@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from settings_ui.views import (
     account,
+    backup,
     closing,
     jobs,
     privacy,
@@ -41,7 +42,6 @@ urlpatterns = [
     ),
     path("settings/account/", account.page, name="settings_account"),
     path("settings/account/password", account.password, name="settings_password"),
-    path("settings/account/timezone", account.time_zone, name="settings_time_zone"),
     path("settings/account/two-factor/", two_factor.page, name="settings_two_factor"),
     path("settings/account/two-factor/begin", two_factor.begin, name="settings_two_factor_begin"),
     path(
@@ -87,6 +87,13 @@ urlpatterns = [
     ),
     path("settings/privacy/", privacy.page, name="settings_privacy"),
     path("settings/usage/", usage.page, name="settings_usage"),
+    path("settings/backup/", backup.page, name="settings_backup"),
+    path("settings/backup/export", backup.export, name="backup_export"),
+    path("settings/backup/download/<str:name>/", backup.download, name="backup_download"),
+    path("settings/backup/discard/<str:name>", backup.discard, name="backup_discard"),
+    path("settings/backup/piece", backup.piece, name="backup_piece"),
+    path("settings/backup/import", backup.take_in, name="backup_import"),
+    path("settings/backup/import/<str:name>/", backup.preview, name="backup_preview"),
     path("settings/system/", system.page, name="settings_system"),
     path("settings/system/health/", system.files, name="settings_health"),
 ]

@@ -1,8 +1,6 @@
 """Uploads: by a plain form, or piece by piece with progress, for files of any size."""
 
 import contextlib
-import os
-import re
 from http import HTTPStatus
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.workspace import moving, uploading
 from jenny.workspace.errors import FileTooLarge, WorkspaceError, WriteFailed, reason_of
+from settings_ui.browsing import pieces
 from settings_ui.views.files import frame
 from settings_ui.views.files.frame import Desk, told
 
@@ -21,8 +20,6 @@ from settings_ui.views.files.frame import Desk, told
 # hold (``jenny.bodylimit``).
 MOST_BYTES = 4_000_000_000
 NAMED = 5
-DIGITS = 15
-_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -75,9 +72,9 @@ def _take(request: HttpRequest, desk: Desk, folder: str) -> dict[str, object]:
         WorkspaceError: it is no piece, or the file cannot be stored; what had come of it is gone.
     """
     name, number = request.POST.get("name", ""), request.POST.get("id", "")
-    at, size = _number(request.POST.get("at")), _number(request.POST.get("size"))
+    at, size = pieces.number(request.POST.get("at")), pieces.number(request.POST.get("size"))
     sent = request.FILES.get("piece")
-    if not (_ID.fullmatch(number) and name and at is not None and size is not None):
+    if not (pieces.is_id(number) and name and at is not None and size is not None):
         raise WorkspaceError("This is no piece of a file. Nothing was stored.")
     if size > MOST_BYTES:
         raise FileTooLarge(f"{name} is larger than {MOST_BYTES:,} bytes. Nothing was stored.")
@@ -85,7 +82,7 @@ def _take(request: HttpRequest, desk: Desk, folder: str) -> dict[str, object]:
         raise WorkspaceError("This piece is empty. Nothing was stored.")
     waiting = settings.JENNY_DATA.uploads / f"{desk.account.pk}" / f"{number}.part"
     try:
-        there = _append(waiting, sent.read() if sent is not None else b"", at)
+        there = pieces.append(waiting, sent.read() if sent is not None else b"", at)
         if there != size:
             return {"there": there}
         with waiting.open("rb") as stream:
@@ -102,29 +99,10 @@ def _take(request: HttpRequest, desk: Desk, folder: str) -> dict[str, object]:
     return {"there": size, "path": stored, "href": frame.address(stored)}
 
 
-def _append(waiting: Path, data: bytes, at: int) -> int:
-    """Add a piece where it belongs, and only there; how much there is now."""
-    waiting.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(waiting, flags, 0o600)
-    with os.fdopen(descriptor, "r+b") as file:
-        there = os.fstat(descriptor).st_size
-        # A piece that was sent again, since its answer was lost, is there already.
-        if at == there:
-            file.seek(there)
-            file.write(data)
-            there += len(data)
-    return there
-
-
 def _target(desk: Desk, folder: str, name: str) -> str:
     """Where a file of that name goes: one that is there is kept, the new one gets a number."""
     plain = name.replace("\\", "/").rpartition("/")[2]
     return moving.free_name(desk.files.root, f"{folder}/{plain}".lstrip("/"))
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) <= DIGITS else None
 
 
 def _discard(waiting: Path) -> None:
