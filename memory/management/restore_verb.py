@@ -48,7 +48,7 @@ def _silent(percent: int, doing: str) -> None:
 def _plan_lines(found: Prepared, waiting: int) -> list[str]:
     """A plan for a reader."""
     plan = found.plan
-    lines = [plan.sentence]
+    lines = [plan.forecast]
     for mark, rows in (("~", plan.changed), ("+", plan.added), ("−", plan.removed)):
         lines += [f"{mark} {shown(row.path)}" for row in rows[:MOST_NAMES]]
         if len(rows) > MOST_NAMES:

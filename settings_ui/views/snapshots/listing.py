@@ -1,5 +1,6 @@
 """The list: snapshots of everything, and what Dream changed; taking one by hand."""
 
+import re
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +14,7 @@ from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.snapshots.values import Snapshot
 from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.messages import UNDOABLE, Version
+from jenny.workspace.versions.tracked import CURSOR
 from memory.management import restoring, snapshots
 from memory.models import SnapshotState
 from settings_ui.views.snapshots import frame
@@ -22,6 +24,9 @@ LISTED = 30
 VERSIONS = 15
 _LABEL_CHARS = 120
 _PAGE_DIGITS = 6
+# A file's line in a version's message (``jenny.workspace.versions.messages``).
+_COUNTED = re.compile(r"^(.+): \+(\d+) -(\d+)(?: \(\w+\))?$", re.MULTILINE)
+_NAMED = 2
 
 
 @require_safe
@@ -73,12 +78,34 @@ def versions(desk: Desk, most: int) -> dict[str, Any]:
             found = past.log(kinds=UNDOABLE, limit=most + 1)
     except VersionsOff as error:
         return {"versions": [], "versions_off": error.sentence}
-    rows = [{"version": row, "when": desk.local_seconds(row.when)} for row in found[:most]]
-    return {"versions": rows, "more_versions": len(found) > most, "what_of": _what}
+    rows = [
+        {
+            "version": row,
+            "when": desk.local_seconds(row.when),
+            "title": title(row),
+            "files": _files(row),
+        }
+        for row in found[:most]
+    ]
+    return {"versions": rows, "more_versions": len(found) > most}
 
 
-def _what(version: Version) -> str:
-    return "an undoing" if version.kind == "restore" else "Dream"
+def title(version: Version) -> str:
+    """What a version is called on a page."""
+    what = version.subject.partition(": ")[2]
+    if version.kind == "dream":
+        return f"Dream, {what}"
+    if version.kind == "restore":
+        undone = what.removeprefix("undo ")
+        return f"Undid {undone}" if undone != what else f"Restored {what}"
+    return version.subject
+
+
+def _files(version: Version) -> str:
+    """Which files it changed, as its message counts them."""
+    rows = [row for row in _COUNTED.findall(version.body) if row[0] != CURSOR]
+    named = [f"{path} +{added} −{removed}" for path, added, removed in rows[:_NAMED]]
+    return ", ".join(named) + (f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else "")
 
 
 def _row(desk: Desk, shot: Snapshot) -> dict[str, Any]:

@@ -107,6 +107,7 @@ def _page(
     plan, refused = _plan(desk, version)
     context: dict[str, Any] = {
         "version": version,
+        "title": listing.title(version),
         "when": desk.local_seconds(version.when),
         "by": kind_label(version),
         "run": _run(desk, version),

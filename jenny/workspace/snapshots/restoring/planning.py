@@ -57,20 +57,42 @@ class Plan:
 
     @property
     def sentence(self) -> str:
-        """In words."""
+        """What it did, in words."""
+        return self._told(("changed", "brought back", "removed"))
+
+    @property
+    def forecast(self) -> str:
+        """What it would do, in words."""
+        told = self._told(("gets its old content back", "comes back", "goes"), is_verb=True)
+        if self.same and not self.is_nothing:
+            stays = "1 file stays as it is" if self.same == 1 else f"{self.same:,} files stay"
+            told += f" {stays}."
+        return told
+
+    def _told(self, verbs: tuple[str, str, str], *, is_verb: bool = False) -> str:
+        rows = zip((self.changed, self.added, self.removed), verbs, strict=True)
         parts = [
-            f"{counted(len(rows), 'file')} {verb}"
-            for rows, verb in (
-                (self.changed, "changed"),
-                (self.added, "brought back"),
-                (self.removed, "removed"),
-            )
-            if rows
+            f"{counted(len(found), 'file')} {_many(verb, len(found)) if is_verb else verb}"
+            for found, verb in rows
+            if found
         ]
         if not parts:
             return "Every file is as it was then."
         told = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-        return f"{told} ({sized(self.size)} to write), {counted(self.same, 'file')} as it is."
+        size = self.size
+        return f"{told} ({sized(size)} written)." if size and not is_verb else f"{told}."
+
+
+_MANY = {
+    "gets its old content back": "get their old content back",
+    "comes back": "come back",
+    "goes": "go",
+}
+
+
+def _many(verb: str, count: int) -> str:
+    """The verb for so many."""
+    return verb if count == 1 else _MANY[verb]
 
 
 def plan(
