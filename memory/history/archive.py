@@ -3,6 +3,7 @@
 ``memory/archive/history-YYYY-MM.jsonl`` holds the very lines, in the month of their stamps.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,10 +40,12 @@ def month_of(timestamp: str) -> str:
 def segments(root: Path) -> list[str]:
     """The segments that there are, oldest first."""
     try:
-        found = [path.name for path in (root / FOLDER).iterdir()]
+        # Names alone: beside the segments lie the archived facts, ten thousand perhaps.
+        listed = os.listdir(f"{root}/{FOLDER}")  # noqa: PTH208
     except OSError:
         return []
-    return [f"{FOLDER}/{name}" for name in sorted(found) if _NAME.fullmatch(name)]
+    found = [name for name in listed if name.startswith("history-") and _NAME.fullmatch(name)]
+    return [f"{FOLDER}/{name}" for name in sorted(found)]
 
 
 def highest(root: Path) -> int:
