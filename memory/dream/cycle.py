@@ -121,6 +121,7 @@ class _Cycle(Ground):
         if why := limits.day_is_spent(job.config, job.used_today + done.usage.total):
             done.is_capped = True
             return replace(facts, ending="tokens", why=why, was_seen=False)
+        already = self._staged()  # by the review
         hand = Hand(
             open_workspace(self.root, Actor("dream", run=job.run)),
             done.batch,
@@ -151,12 +152,16 @@ class _Cycle(Ground):
             attempts=done.attempts,
             open_refusals=tuple(hand.open_refusals),
             verdicts=tuple(hand.verdicts.values()),
-            staged=job.shelf.count() if job.shelf else 0,
+            staged=max(self._staged() - already, 0),
             # Only where a full file may hold the run is it asked; with many skills it takes long.
             known_in_files=offering.in_files(self.root, done.batch, hand.text)
             if facts.near_mark
             else frozenset(),
         )
+
+    def _staged(self) -> int:
+        """How many changes of the run wait for approval so far."""
+        return self.job.shelf.count() if self.job.shelf else 0
 
     def _asked(self, hand: Hand) -> Said:
         job = self.job

@@ -300,3 +300,45 @@ def test_a_process_that_dies_in_a_review(dreams):
         assert versions.log(limit=1)[0].subject == "dream: interrupted run"
     assert run.archived
     assert DreamState.objects.get().alarms == []
+
+
+def test_with_approval_what_it_takes_out_waits(dreams):
+    """Nothing is gone before a person agreed; that a review waits says nothing about the batch of
+    the same run, which is judged by its own writes."""
+    dreams.set(approve="removals")
+    write(dreams, "# Memory\n\n- Dentist on 2 March 2025.\n- The hives are blue, all four.\n")
+    make_due(dreams)
+    (one,) = dreams.say("- [durable] The bees are fed on Mondays.")
+    dreams.model.script(archived(MEMORY, "Dentist on 2 March 2025."), when=is_review)
+    dreams.model.script("Done.", when=is_review)
+    dreams.model.script(add("- " + "wide " * 700, one), when=batch_of)
+    run = dreams.run()
+    assert run.review["status"] == "waiting", run.told
+    assert run.told.startswith("Review: what it would change waits for your approval.")
+    assert "- Dentist on 2 March 2025." in dreams.text()
+    assert not archive.listing(dreams.root)
+    assert (run.status, dreams.cursor) == ("wrote_nothing", 0), run.told
+
+
+def test_a_pass_that_lost_its_run_writes_nothing(dreams):
+    """Whoever was paused in a review and wakes up after the run was taken over is refused."""
+    from datetime import timedelta
+
+    from django.db.models.functions import Now
+
+    from jenny.workspace.errors import WriteRefused
+    from jenny.workspace.files import open_workspace
+    from memory.management.dreaming import asking
+    from memory.management.dreaming.book import held
+    from memory.models.dream import DEAD_AFTER
+
+    run = DreamRun.claim(asking.ask(dreams.workspace, "manual").run.pk, "somebody", 600)
+    actor = Actor("review", run=f"{run.name}:review")
+    with held(run):
+        open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- One.\n")
+        DreamRun.objects.update(heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1))
+        reaping.reap()
+        with pytest.raises(WriteRefused) as refused:
+            open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- Two.\n")
+    assert refused.value.rule == "epoch"
+    assert "- One." in dreams.text()
