@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from jenny.logs import request_id
+from jenny.requesttimes import TIMES
 
 Scope = dict[str, Any]
 Message = Mapping[str, Any]
@@ -18,6 +19,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 log = logging.getLogger("jenny.request")
 
 EVENT_STREAM = b"text/event-stream"
+# They come in dozens and say nothing about how long a person waits.
+_UNCOUNTED = ("/static/", "/health/", "/metrics")
 
 
 class RequestLog:
@@ -45,16 +48,17 @@ class RequestLog:
             return
         identity = request_id.new()
         started = time.perf_counter()
-        status = 0
+        status, is_stream = 0, False
         ending = asyncio.Event()
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_stream
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [*message.get("headers", ()), (b"x-request-id", identity.encode())]
                 message = {**message, "headers": headers}
                 if any(value.startswith(EVENT_STREAM) for _, value in headers):
+                    is_stream = True
                     self._streams.add(ending)
             await send(message)
 
@@ -64,7 +68,10 @@ class RequestLog:
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             self._streams.discard(ending)
-            _tell(scope, status, time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            if not is_stream and not scope["path"].startswith(_UNCOUNTED):
+                TIMES.add(status, seconds)
+            _tell(scope, status, seconds)
 
 
 def _until(ending: asyncio.Event, receive: Receive) -> Receive:

@@ -202,6 +202,11 @@ STORAGES = {
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 
+# --- Numbers for Prometheus ------------------------------------------------------------------
+
+JENNY_METRICS = env.choice("JENNY_METRICS", "off", ("off", "on"))
+JENNY_METRICS_TOKEN = env.secret("JENNY_METRICS_TOKEN")
+
 # --- Redis and the queue ---------------------------------------------------------------------
 
 REDIS_URL = env.secret("REDIS_URL") or f"unix://{JENNY_DATA.redis_socket}"
@@ -224,5 +229,5 @@ TIME_ZONE = "UTC"
 JENNY_TIME_ZONE = env.zone("JENNY_TIME_ZONE")
 JENNY_LOG_FORMAT = env.choice("JENNY_LOG_FORMAT", "text", ("text", "json"))
 LOGGING = logs.config(JENNY_LOG_FORMAT)
-for _secret in (SECRET_KEY, JENNY_API_KEY, env.secret("JENNY_SETUP_TOKEN")):
+for _secret in (SECRET_KEY, JENNY_API_KEY, JENNY_METRICS_TOKEN, env.secret("JENNY_SETUP_TOKEN")):
     logs.hide(_secret)

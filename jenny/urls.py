@@ -4,6 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from jenny import admin, views
+from settings_ui.views import metrics
 
 # /
 urlpatterns = [
@@ -13,6 +14,7 @@ urlpatterns = [
     path("", include("wikis.urls")),
     path("", include("settings_ui.urls")),
     path("operator/", admin.site.urls),
+    path("metrics", metrics.page, name="metrics"),
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),
     path("manifest.webmanifest", views.manifest, name="manifest"),

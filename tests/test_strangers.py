@@ -34,7 +34,17 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 MARK = "ana-only-4711"
 NAME = "anas-preset"
 # What a stranger may see, on purpose.
-OPEN = {"login", "login_code", "health_live", "health_ready", "manifest", "favicon", "offline", "worker"}
+OPEN = {
+    "login",
+    "login_code",
+    "health_live",
+    "health_ready",
+    "metrics",
+    "manifest",
+    "favicon",
+    "offline",
+    "worker",
+}
 # Held by rows that merely note who came; they may differ.
 NOTED = {LoginSession}
 

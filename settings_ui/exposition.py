@@ -1,0 +1,52 @@
+"""Numbers in the text format that Prometheus reads (version 0.0.4)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+type Number = int | float | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One measurement: what it is, and its values by labels."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+    samples: tuple[tuple[str, Mapping[str, str], Number], ...]
+
+
+def gauge(name: str, about: str, values: Mapping[tuple[tuple[str, str], ...], Number]) -> Family:
+    """Values that go up and down, by labels."""
+    return Family(name, "gauge", about, _samples(name, values))
+
+
+def counter(name: str, about: str, values: Mapping[tuple[tuple[str, str], ...], Number]) -> Family:
+    """Values that only grow, by labels."""
+    return Family(name, "counter", about, _samples(name, values))
+
+
+def render(families: Iterable[Family]) -> str:
+    """All of them as text."""
+    lines = []
+    for family in families:
+        lines.append(f"# HELP {family.name} {family.help}")
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        for name, labels, value in family.samples:
+            inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+            lines.append(f"{name}{{{inside}}} {value}" if inside else f"{name} {value}")
+    return "\n".join(lines) + "\n"
+
+
+def _samples(
+    name: str, values: Mapping[tuple[tuple[str, str], ...], Number]
+) -> tuple[tuple[str, Mapping[str, str], Number], ...]:
+    return tuple((name, dict(labels), value) for labels, value in values.items())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
