@@ -13,11 +13,14 @@ import psutil
 import pytest
 import redis
 
+from jenny.workspace.rules import Actor
+from memory import archive
+from memory.dream import counters
 from memory.history import cursors, log, reading
 from memory.history.entries import NewEntry
-from tests.model_server import Gate, ModelServer, Say, Silence
+from tests.model_server import Call, Gate, ModelServer, Say, Silence
 from tests.support.client import Client, text_of
-from tests.support.dreams import MEMORY, add, batch_of, finish
+from tests.support.dreams import MEMORY, add, batch_of, finish, is_review
 from tests.support.place import Place
 from tests.support.stack import OWNER, PASSWORD, environment_for, start
 from tests.support.waiting import wait_until
@@ -304,3 +307,36 @@ def test_a_person_edits_a_file_that_dream_is_about_to_write(place):
     assert "Two write at once." in refused.text
     assert "Typed while Dream wrote." in refused.text
     assert (place.root / MEMORY).read_text() == text
+
+
+def test_a_worker_killed_in_a_review(place):
+    """What the pass had taken out is in the archive and in a version of an interrupted run; it
+    comes back in two runs; the entries that waited are read by the next run."""
+    actor = Actor("pipeline", run="test")
+    counters.store(place.root, counters.Counters(runs_since_review=12), actor)
+    text = (place.root / MEMORY).read_text()
+    (place.root / MEMORY).write_text(text + "\n- A thing that is over, killed in a review.\n")
+    one = say(place, "- [ephemeral] Rain in a review.")
+    gone = {"path": MEMORY, "entry": "A thing that is over, killed in a review.", "to": "archive"}
+    place.model.script(Call("move_entry", gone), when=is_review)
+    place.model.script(Say("I am"), Silence(), when=is_review)
+    chat = place.owner.begin("/dream")
+    wait_until(
+        lambda: "killed in a review" not in (place.root / MEMORY).read_text(), what="the write"
+    )
+    place.stack.kill("memory")
+    let_time_pass(place)
+    assert "Dream was interrupted" in ended(place, chat)
+    assert counters.load(place.root).runs_since_review == 11
+    (kept,) = [row for row in archive.listing(place.root) if "killed in a review" in row.text]
+    assert kept.events[-1].actor == "review"
+    subjects = subprocess.run(
+        ["git", "-C", place.root / "memory", "log", "--format=%s", "-3"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "dream: interrupted run" in subjects
+    place.model.script(finish(not_kept=[one]), when=shows("Rain in a review"))
+    place.model.script("Done.", when=shows("Rain in a review"))
+    place.stack.manage("dream")
+    assert cursors.dream_cursor(place.root) == one
+    assert counters.load(place.root).runs_since_review == 12
