@@ -9,7 +9,6 @@ from django.contrib.auth import authenticate, password_validation
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from jenny.accounts import zones
 from jenny.accounts.models import Account, TwoFactor
 
 
@@ -113,16 +112,6 @@ class ClosingForm(ProofForm):
         # The stubs know a form's field as a Field, which has no queryset.
         self.fields["successor"].queryset = rows  # type: ignore[attr-defined]
         self.order_fields(["successor", "password", "code"])
-
-
-class TimeZoneForm(forms.Form):
-    """The zone of all dates; named as in config.json."""
-
-    timezone = forms.ChoiceField(
-        label="Time zone",
-        choices=lambda: [(name, name.replace("_", " ")) for name in sorted(zones.names())],
-        help_text="All dates and times are shown and told to the model in this zone.",
-    )
 
 
 class CapsForm(forms.Form):

@@ -10,10 +10,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.accounts import access
-from jenny.accounts.models import Account, LoginSession, TwoFactor, Workspace
-from jenny.workspace import config
-from jenny.workspace.errors import WorkspaceError
-from settings_ui.forms import PasswordForm, TimeZoneForm
+from jenny.accounts.models import Account, LoginSession, TwoFactor
+from settings_ui.forms import PasswordForm
 
 _PAGE = "settings_account"
 
@@ -39,27 +37,6 @@ def password(request: HttpRequest) -> HttpResponse:
     LoginSession.begin(request, person, access.client_address(request))
     ended = person.end_sessions(keep=request.session.session_key or "")
     messages.success(request, f"Your password is changed. {_ended(ended)}")
-    return redirect(_PAGE)
-
-
-@require_POST
-def time_zone(request: HttpRequest) -> HttpResponse:
-    """Change the zone of the account, and of its workspaces where one is set."""
-    person = access.account(request)
-    form = TimeZoneForm(request.POST)
-    if not form.is_valid():
-        return _page(request, person, zone_form=form)
-    zone = form.cleaned_data["timezone"]
-    try:
-        for row in person.workspaces(manager="objects").exclude(folder_made_at=None):
-            _set_zone(row, zone)
-    except WorkspaceError as error:
-        form.add_error("timezone", error.sentence)
-        return _page(request, person, zone_form=form)
-    was = person.time_zone
-    Account.objects.filter(pk=person.pk).update(time_zone=zone)
-    said = f"The time zone is {zone} now." if zone != was else f"The time zone was {zone} already."
-    messages.success(request, said)
     return redirect(_PAGE)
 
 
@@ -92,32 +69,19 @@ def _page(
     person: Account,
     *,
     password_form: PasswordForm | None = None,
-    zone_form: TimeZoneForm | None = None,
 ) -> HttpResponse:
     own = request.session.session_key
     context = {
         "password_form": password_form or PasswordForm(request=request, person=person),
-        "zone_form": zone_form or TimeZoneForm(initial={"timezone": person.time_zone}),
         "has_factor": TwoFactor.of(person) is not None,
         "sessions": [
             {"row": row, "is_own": row.session_key == own}
             for row in person.login_sessions.order_by("-seen_at")
         ],
     }
-    is_wrong = password_form is not None or zone_form is not None
+    is_wrong = password_form is not None
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_wrong else HTTPStatus.OK
     return render(request, "settings/account.html", context, status=status)
-
-
-def _set_zone(row: Workspace, zone: str) -> None:
-    """Where the workspace names a zone of its own, let it name this one: one setting, one zone."""
-    if not config.load(row.root).get("agents.defaults.timezone"):
-        return
-
-    def mutate(data: config.Raw) -> None:
-        data["agents"]["defaults"]["timezone"] = zone
-
-    config.change(row.root, mutate)
 
 
 def _ended(count: int) -> str:

@@ -1,6 +1,7 @@
 """Settings → System: language, time and look; whether all is well; what lies on the disk."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jenny.accounts import access
+from jenny.accounts import access, zones
 from jenny.accounts.checks import row_findings
 from jenny.accounts.management import health
 from jenny.accounts.models import Account, Theme, UpSpan, Workspace
@@ -21,6 +22,7 @@ from jenny.workspace import trash
 from jenny.workspace.check import check_workspace
 from jenny.workspace.config import Config
 from settings_ui import activity, disk, values
+from settings_ui.management import zone
 from settings_ui.management.workspaces import KEPT_FOR
 from settings_ui.values import Asked
 from settings_ui.views.values import group_page
@@ -42,7 +44,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
     def context(row: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
         return {
-            "rows": values.rows(found, values.fields_of("system"), asked),
+            "rows": _rows(person, found, asked),
             "themes": Theme.choices,
             "checks": health.checks(),
             "lines": lines(),
@@ -52,6 +54,18 @@ def page(request: HttpRequest) -> HttpResponse:
         }
 
     return group_page(request, workspace, "system", context)
+
+
+def _rows(person: Account, found: Config, asked: Asked | None) -> list[values.Row]:
+    """The rows of the form; the zone is chosen by name."""
+    choices = (
+        ("", f"The account's own (now {person.time_zone})"),
+        *((name, name.replace("_", " ")) for name in sorted(zones.names())),
+    )
+    return [
+        replace(row, choices=choices) if row.field.key == zone.KEY else row
+        for row in values.rows(found, values.fields_of("system"), asked)
+    ]
 
 
 @require_safe

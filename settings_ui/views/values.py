@@ -21,6 +21,7 @@ from memory.budgets import gauge
 from memory.dream import schedule
 from memory.management.dreaming.clock import keep
 from settings_ui import values
+from settings_ui.management import zone
 from settings_ui.values import Asked
 
 NEXT_TIMES = 3
@@ -71,6 +72,8 @@ def group_page(
             more = {"problem": error.sentence}
         else:
             keep(workspace, timezone.now())
+            if asked.values.get(zone.KEY):
+                _let_follow(request, str(asked.values[zone.KEY]))
             if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
                 look_again(workspace)
             _say(request, workspace, before, asked, written=written)
@@ -89,6 +92,13 @@ def _write(workspace: Workspace, before: Config, asked: Asked, *, is_confirmed: 
 
     confirmed = _CONFIRMABLE if is_confirmed else ()
     return config.change(workspace.root, mutate, confirmed=confirmed)
+
+
+def _let_follow(request: HttpRequest, name: str) -> None:
+    try:
+        zone.follow(access.account(request), name)
+    except WorkspaceError as error:
+        messages.error(request, f"Another workspace keeps its time zone. {error.sentence}")
 
 
 def _say(
@@ -113,10 +123,10 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
     row = keep(workspace, now := timezone.now())
     timing = schedule.timing(found, workspace.owner.time_zone)
-    zone = ZoneInfo(timing.zone)
+    place = ZoneInfo(timing.zone)
     times = schedule.upcoming(timing, row.next_dream_at, now, NEXT_TIMES)
     return {
-        "times": [moment.astimezone(zone) for moment in times],
+        "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
         "runs": values.rows(found, _RUNS, asked),
         "budgets": [

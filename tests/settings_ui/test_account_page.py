@@ -1,13 +1,10 @@
 """Settings → Account."""
 
-from pathlib import Path
-
 import pytest
 from django.test import Client
 
-from jenny.accounts import access, zones
+from jenny.accounts import access
 from jenny.accounts.models import Account, LoginSession
-from jenny.workspace import config
 from tests.support.stack import PASSWORD
 
 PAGE = "/settings/account/"
@@ -109,41 +106,3 @@ def test_guessing_the_password_here_is_throttled_too(client: Client) -> None:
     assert answers[-1] == 429
     form["old_password"] = PASSWORD
     assert client.post(f"{PAGE}password", form).status_code == 429
-
-
-def test_the_time_zone_is_one_setting(client: Client, ana: Account, root: Path) -> None:
-    """It is the account's; a workspace that named its own follows, so that there is one truth."""
-
-    def name_one(data: config.Raw) -> None:
-        data.setdefault("agents", {}).setdefault("defaults", {})["timezone"] = "Asia/Tokyo"
-
-    config.change(root, name_one)
-    answer = client.post(f"{PAGE}timezone", {"timezone": "Europe/Berlin"}, follow=True)
-    assert "Europe/Berlin" in answer.text
-    ana.refresh_from_db()
-    assert ana.time_zone == "Europe/Berlin"
-    assert config.load(root).get("agents.defaults.timezone") == "Europe/Berlin"
-
-
-def test_a_workspace_without_a_zone_of_its_own_gets_none(
-    client: Client, ana: Account, root: Path
-) -> None:
-    """No file is written for what the account's row says already."""
-    client.post(f"{PAGE}timezone", {"timezone": "Europe/Berlin"})
-    assert not (root / "config.json").exists()
-
-
-@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../../etc/passwd"])
-def test_no_other_zone_is_taken(client: Client, ana: Account, zone: str) -> None:
-    """What is no zone is refused."""
-    answer = client.post(f"{PAGE}timezone", {"timezone": zone})
-    assert answer.status_code == 422
-    ana.refresh_from_db()
-    assert ana.time_zone == "UTC"
-
-
-def test_every_zone_can_be_chosen(client: Client) -> None:
-    """All of them are offered, the present one chosen."""
-    page = client.get(PAGE)
-    assert page.text.count("<option") == len(zones.names())
-    assert '<option value="UTC" selected' in page.text

@@ -121,7 +121,8 @@ def _choice(field: Field, value: object) -> Value:
 
 
 def _zone(_field: Field, value: object) -> Value:
-    if not isinstance(value, str):
+    # These are no places: the host's own setting, and "none was set".
+    if not isinstance(value, str) or value in {"localtime", "Factory"}:
         return None
     try:
         return ZoneInfo(value).key if value else ""
