@@ -56,6 +56,7 @@ def of_run(root: Path, runs: Collection[str], commits: Sequence[str]) -> tuple[T
         ]
         if not lines:
             continue
+        lines = _in_order(lines, own)
         chars = sum(len(line.text) for line in lines)
         now = budgets.characters(_on_disk(root, file.path))
         size = budgets.characters(own[0].old) if own else now + chars
@@ -71,6 +72,12 @@ def _archived(root: Path, runs: Collection[str], path: str) -> list[Pruned]:
         if row.source == path
         and any(event.run in runs and event.reason != _REWORDED for event in row.events)
     ]
+
+
+def _in_order(lines: list[Pruned], changes: Sequence[FileChange]) -> list[Pruned]:
+    """The lines as they stood in the file, as far as its versions tell."""
+    places = {normal(fact.text): at for row in changes for at, fact in enumerate(stated(row.old))}
+    return sorted(lines, key=lambda line: places.get(normal(line.text), 0))
 
 
 def _left(changes: Sequence[FileChange]) -> list[Pruned]:

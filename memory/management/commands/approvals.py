@@ -90,9 +90,9 @@ def _list(workspace: Workspace, options: Answer) -> Answer:
 
 
 def _accept(workspace: Workspace, options: Answer) -> Answer:
-    numbers = _numbers(workspace, options)
     text, owner = options["text"], workspace.owner
-    if text is not None and len(numbers) != 1:
+    numbers = _numbers(workspace, options)
+    if text is not None and len(options["number"]) != 1:
         message = "Words of your own (--text) are for one change: name its number."
         raise CommandError(message)
 
