@@ -154,6 +154,36 @@ def test_hunks_are_text_and_the_owners(client: Client, waits: Dreams) -> None:
     assert len(approving.waiting(waits.workspace)) == 1
 
 
+def test_words_that_say_nothing_are_not_written(client: Client, waits: Dreams) -> None:
+    """Other words must be some; what was typed is kept, and the hunk goes on waiting."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    answer = client.post(f"/memory/approvals/{hunk}/", {"verdict": "edit", "text": "  "})
+    assert answer.status_code == 422
+    assert waits.text() == START
+    assert len(approving.waiting(waits.workspace)) == 1
+
+
+def test_a_skill_is_agreed_to_in_the_text_that_was_shown(client: Client, waits: Dreams) -> None:
+    """One that asks to be read in every conversation waits here; a yes to another text than the
+    one that was shown is none."""
+    path = waits.root / "skills/honey/SKILL.md"
+    path.parent.mkdir(parents=True)
+    head = "---\ndescription: How honey is filled\nalways: true\nmade-by: dream\n---\n\n"
+    path.write_text(head + "1. Warm the jars.\n2. Fill them.\n")
+    page = get(client, "/memory/approvals/")
+    assert "How honey is filled" in page
+    (waiting,) = approving.skills_waiting(waits.workspace)
+    path.write_text(head + "1. Warm the jars.\n2. Sell them.\n")
+    form = {"path": waiting.path, "version": waiting.version}
+    client.post("/memory/approvals/skill", form)
+    (waiting,) = approving.skills_waiting(waits.workspace)
+    form["version"] = waiting.version
+    client.post("/memory/approvals/skill", form)
+    assert not approving.skills_waiting(waits.workspace)
+    again = client.post("/memory/approvals/skill", form, follow=True)
+    assert "waits for no answer any more" in again.content.decode()
+
+
 def test_a_large_prune_is_brought_back_whole(client: Client, dreams: Dreams) -> None:
     """The notice lists what went; one click brings all of it back, a second one changes nothing;
     another account has no such run."""

@@ -280,6 +280,19 @@ def test_a_dry_run_is_asked_for_left_and_found_again(
     assert stranger.get(path).status_code == 404
 
 
+def test_a_held_run_says_why_and_what_to_do(client: Client, dreams: Dreams) -> None:
+    """The picture names the file that is full, and leads to its budget."""
+    (dreams.root / "USER.md").write_text("# User\n\n" + "- A line of forty chars.\n" * 115)
+    dreams.say("- [durable] Keeps four hives of bees")
+    dreams.model.script("There is nothing that I could add.")
+    dreams.model.script("No.")
+    assert dreams.run().status == "held"
+    page = words(get(client, "/memory/"))
+    assert "Held, 1 of 4" in page
+    assert "USER.md is nearly full" in page
+    assert "raise its budget" in page
+
+
 def test_the_picture_is_drawn_anew_only_when_something_changed(
     client: Client, dreams: Dreams
 ) -> None:

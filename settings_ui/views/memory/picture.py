@@ -96,6 +96,12 @@ class Dream:
         return self.live is not None
 
     @property
+    def trouble(self) -> str:
+        """Why the last run did not get on; empty when it did, or another is under way."""
+        in_trouble = self.state.tone in {"warn", "bad"} and not self.is_live and not self.waiting
+        return self.last.why if in_trouble and self.last else ""
+
+    @property
     def last_word(self) -> Word | None:
         """How the last run ended."""
         if self.last is None:

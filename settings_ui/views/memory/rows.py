@@ -42,7 +42,8 @@ class FileCount:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run in a list. *tokens*: all that the provider counted."""
+    """A run in a list. *tokens*: all that the provider counted. *freed*: characters that its review
+    pass freed; ``None``: it had none."""
 
     id: int
     word: Word
@@ -53,6 +54,7 @@ class RunRow:
     files: tuple[FileCount, ...]
     more_files: int
     refused: int
+    freed: int | None
     tokens: int
     cost: Decimal | None
     seconds: float
@@ -71,9 +73,10 @@ def page_of(workspace: Workspace, *, before: int = 0, most: int = 20) -> tuple[l
         + F("cache_write_tokens"),
         files=KeyTransform("files", "report", output_field=JSONField()),
         refused=KeyTransform("refused", "report", output_field=JSONField()),
+        freed=KeyTransform("freed", "review", output_field=JSONField()),
     )
     found = list(
-        rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused")[: most + 1]
+        rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused", "freed")[: most + 1]
     )
     waits = {row["id"] for row in found if row["status"] == "waiting"}
     if waits:
@@ -96,6 +99,7 @@ def _row(row: dict[str, Any], *, still_waits: bool) -> RunRow:
         files=tuple(files[:NAMED]),
         more_files=max(0, len(files) - NAMED),
         refused=len(_list(row["refused"])),
+        freed=row["freed"] if isinstance(row["freed"], int) else None,
         tokens=row["all_tokens"],
         cost=row["cost"],
         seconds=row["seconds"],
