@@ -42,6 +42,11 @@ class Sum:
         return self.input + self.output + self.cache_read + self.cache_write
 
     @property
+    def amount(self) -> str:
+        """The cost where there is little room; empty when no price is known."""
+        return "" if self.unpriced and self.unpriced >= self.tokens else money(self.cost)
+
+    @property
     def price(self) -> str:
         """The cost in words; what has no price is said, and never counted as nothing."""
         if not self.unpriced:
@@ -84,7 +89,7 @@ def report(entries: Iterable[Entry], last: dt.date, count: int) -> Report:
     total, by_day = Sum("All"), {}
     days = {last - dt.timedelta(days=back): Sum() for back in range(count)}
     for day, found in days.items():
-        found.name = day.isoformat()
+        found.name = f"{day:%a %-d %b}"
     for row in rows:
         total.add(row.used)
         days[row.day].add(row.used)
