@@ -21,6 +21,8 @@ SNIPPET_CHARS = 220
 # A shorter beginning of a word is looked for in titles and paths alone.
 _PREFIX_CHARS = 2
 
+# Links as they are read, not as they are written.
+_BRACKETS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
 _WORD = re.compile(r"[^\W_]+")
 # Weights of title, path, headings, tags, body.
 _RANK = "bm25(words, 8.0, 3.0, 2.0, 3.0, 1.0)"
@@ -108,7 +110,7 @@ def _snippet(
         return ()
     best, most = "", 0
     for line in page.body.split("\n"):
-        text = line.strip()
+        text = _BRACKETS.sub(r"\1", line).strip().lstrip("-*+> ")
         if not text or text.startswith(("#", "```", "---", "|--")):
             continue
         folded = searched(text)

@@ -9,6 +9,7 @@ if (svg && tools) {
   const whole = svg.viewBox.baseVal;
   const all = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
   const view = { ...all };
+  const font = Number(svg.getAttribute("font-size"));
   const nodes = [...svg.querySelectorAll("a[data-folder]")].map((link) => ({
     link,
     words: link.querySelector("title").textContent.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(),
@@ -19,6 +20,8 @@ if (svg && tools) {
 
   function show() {
     svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+    // Names keep their size while what they name grows.
+    svg.setAttribute("font-size", Math.max(2, (font * view.width) / all.width));
   }
 
   /** The scale of the picture: units for a pixel. */

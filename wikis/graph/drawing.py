@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from jenny.workspace.stamped import Kept
 from wikis import addresses
@@ -14,7 +15,12 @@ from wikis.index.relations import OTHERS_SECONDS, Relations, relations
 
 MOST_NODES = 5_000
 MOST_EDGES = 30_000
-MOST_LABELS = 40
+MOST_LABELS = 60
+MOST_NAMED = 300
+# Names are written this large in a picture of this reach (from its middle), and in proportion.
+FONT = 13
+FONT_REACH = 300
+LEAST_REACH = {"large": 240, "small": 110}
 NEAR_NODES = 60
 LABEL_CHARS = 28
 
@@ -65,7 +71,8 @@ class Circle:
 @dataclass(frozen=True)
 class Picture:
     """A graph. ``box`` is the SVG's view box; ``lines`` the data of the path of all
-    links; ``pages`` and ``links`` how many there are, ``left_out`` how many pages are not drawn."""
+    links; ``pages`` and ``links`` how many there are, ``left_out`` how many pages are not drawn;
+    ``font`` the size of names."""
 
     nodes: tuple[Node, ...]
     circles: tuple[Circle, ...]
@@ -75,6 +82,12 @@ class Picture:
     links: int
     left_out: int
     folders: tuple[str, ...]
+    font: int = FONT
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether its dots would vanish if they were drawn to scale."""
+        return self.font > 4 * FONT
 
 
 _KEPT: Kept[tuple[object, Picture]] = Kept(48)
@@ -153,9 +166,11 @@ def _picture(
 ) -> Picture:
     at = {path: (round(x), round(y)) for path, (x, y) in places.places.items()}
     degrees = {path: len(rows) for path, rows in found.neighbours.items()}
-    nodes = _nodes(found.known.name, shown, at, degrees, here)
+    least = LEAST_REACH["small" if here else "large"]
+    reach = max(math.ceil(places.radius) + 50, least)
+    font = max(FONT, FONT * reach // FONT_REACH)
+    nodes = _nodes(found.known.name, shown, at, degrees, here, font=font)
     lines = "".join(_line(at[one], at[other]) for one, other in edges)
-    reach = math.ceil(places.radius) + 40
     return Picture(
         nodes,
         (),
@@ -165,6 +180,7 @@ def _picture(
         len(found.edges),
         total - len(nodes),
         tuple(sorted({node.folder for node in nodes if node.folder})),
+        font,
     )
 
 
@@ -174,23 +190,51 @@ def _nodes(
     at: Mapping[str, tuple[int, int]],
     degrees: Mapping[str, int],
     here: str = "",
+    *,
+    font: int,
 ) -> tuple[Node, ...]:
-    by_degree = sorted(shown, key=lambda path: (path != here, -degrees.get(path, 0), path))
-    labelled = set(by_degree[:MOST_LABELS])
+    sizes = {path: min(14, 5 + math.isqrt(degrees.get(path, 0)) * 2) for path in shown}
+    named = _named(
+        {
+            path: (*at[path], sizes[path], len(shown[path].title[:LABEL_CHARS]))
+            for path in sorted(shown, key=lambda one: (one != here, -degrees.get(one, 0), one))
+        },
+        font,
+    )
     return tuple(
         Node(
             entry.title,
             addresses.page(wiki, path),
             *at[path],
-            min(14, 5 + math.isqrt(degrees.get(path, 0)) * 2),
+            sizes[path],
             degrees.get(path, 0),
             wiki,
             entry.folder.partition("/")[0],
-            path in labelled,
+            path in named,
             path == here,
         )
         for path, entry in shown.items()
     )
+
+
+def _named(rows: Mapping[str, tuple[int, int, int, int]], font: int) -> set[str]:
+    """The pages whose names are written: the best-linked ones, as far as no name lies on another.
+    *rows*: place, size and length of the name, the most important first."""
+    taken: list[tuple[float, float]] = []
+    found: set[str] = set()
+    widths: list[float] = []
+    for path, (x, y, size, length) in islice(rows.items(), MOST_NAMED):
+        half, middle = length * font * 0.28, y - size - 4 - font / 2
+        if all(
+            abs(x - other_x) > half + other_half or abs(middle - other_y) > font
+            for (other_x, other_y), other_half in zip(taken, widths, strict=True)
+        ):
+            taken.append((x, middle))
+            widths.append(half)
+            found.add(path)
+        if len(found) >= MOST_LABELS:
+            break
+    return found
 
 
 def _all(index: Index, every: Mapping[str, Known]) -> Picture:
@@ -201,6 +245,8 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
     parts = {name: _laid_out(rows, MOST_NODES if total <= MOST_NODES else share)
              for name, rows in found.items()}  # fmt: skip
     whole = layout.circles({name: part[2].radius + 30 for name, part in sorted(parts.items())})
+    reach = max(math.ceil(whole.radius) + 60, LEAST_REACH["large"])
+    font = max(FONT, FONT * reach // FONT_REACH)
     nodes: list[Node] = []
     circles: list[Circle] = []
     lines: list[str] = []
@@ -210,7 +256,7 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
         here = {path: (round(x + dx), round(y + dy)) for path, (dx, dy) in places.places.items()}
         at |= {(name, path): place for path, place in here.items()}
         degrees = {path: len(rows) for path, rows in found[name].neighbours.items()}
-        nodes += _nodes(name, shown, here, degrees)
+        nodes += _nodes(name, shown, here, degrees, font=font)
         lines += [_line(here[one], here[other]) for one, other in edges]
         radius = round(places.radius) + 16
         circles.append(Circle(name, addresses.act(name, "graph"), round(x), round(y), radius))
@@ -222,7 +268,6 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
         if (name, source) in at and address in at
     ]
     lines += [_line(one, other) for one, other in between[:MOST_EDGES]]
-    reach = math.ceil(whole.radius) + 60
     return Picture(
         tuple(nodes),
         tuple(circles),
@@ -232,6 +277,7 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
         sum(len(rows.edges) for rows in found.values()) + len(between),
         total - len(nodes),
         tuple(parts),
+        font,
     )
 
 

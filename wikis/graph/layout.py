@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 type Point = tuple[float, float]
 
-# Distances are in units of about a label's height.
 NODE = 10.0
-GAP = 6.0
+# Few pages stand wide apart, so that their names fit between them: (up to so many, apart).
+_GAPS = ((12, 64.0), (60, 40.0), (300, 16.0))
+_CLOSE = 6.0
 # Bubbles in bubbles grow twofold with each step; what lies deeper stands around the last one.
 _DEEPEST = 4
 
@@ -48,9 +49,10 @@ def lay_out(nodes: Sequence[str], edges: Iterable[tuple[str, str]], first: str =
     seen: set[str] = set()
     roots = [_tree(node, neighbours, seen) for node in order if node not in seen]
     whole = _Bubble("", roots)
+    gap = next((apart for most, apart in _GAPS if len(nodes) <= most), _CLOSE)
     for root in roots:
-        _pack(root)
-    _ring(whole, 0.0)
+        _pack(root, gap)
+    _ring(whole, 0.0, gap)
     places: dict[str, Point] = {}
     pending: list[tuple[_Bubble, float, float]] = [(whole, 0.0, 0.0)]
     while pending:
@@ -65,7 +67,7 @@ def lay_out(nodes: Sequence[str], edges: Iterable[tuple[str, str]], first: str =
 def circles(radii: Mapping[str, float]) -> Layout:
     """Places for circles of these sizes beside each other, the largest in the middle."""
     whole = _Bubble("", [_Bubble(name, radius=radius) for name, radius in radii.items()])
-    _ring(whole, 0.0)
+    _ring(whole, 0.0, _GAPS[0][1])
     places = dict(zip((one.name for one in whole.children), whole.places, strict=True))
     return Layout(places, whole.radius)
 
@@ -88,7 +90,7 @@ def _tree(root: str, neighbours: Mapping[str, list[str]], seen: set[str]) -> _Bu
     return top
 
 
-def _pack(root: _Bubble) -> None:
+def _pack(root: _Bubble, gap: float) -> None:
     """Give every bubble its size and its children their places, the innermost first."""
     order: list[_Bubble] = []
     pending = [root]
@@ -98,10 +100,10 @@ def _pack(root: _Bubble) -> None:
         pending += bubble.children
     for bubble in reversed(order):
         if bubble.children:
-            _ring(bubble, NODE)
+            _ring(bubble, NODE, gap)
 
 
-def _ring(bubble: _Bubble, middle: float) -> None:
+def _ring(bubble: _Bubble, middle: float, gap: float) -> None:
     """Put the children in rings around the middle, the large ones first, equal ones as they came:
     a chain of pages stays a chain."""
     bubble.children.sort(key=lambda child: -child.radius)
@@ -113,10 +115,10 @@ def _ring(bubble: _Bubble, middle: float) -> None:
         at, inner = 1, children[0].radius
     while at < len(children):
         widest = children[at].radius
-        distance = inner + GAP + widest
+        distance = inner + gap + widest
         taken, end = 0.0, at
         while end < len(children):
-            share = 2 * math.asin(min(1.0, (children[end].radius + GAP / 2) / distance))
+            share = 2 * math.asin(min(1.0, (children[end].radius + gap / 2) / distance))
             if taken + share > 2 * math.pi and end > at:
                 break
             taken += share
@@ -125,7 +127,7 @@ def _ring(bubble: _Bubble, middle: float) -> None:
         # Each ring begins a little further round, so that no two rings stand in line.
         angle = number * 2.399963
         for child in children[at:end]:
-            half = math.asin(min(1.0, (child.radius + GAP / 2) / distance))
+            half = math.asin(min(1.0, (child.radius + gap / 2) / distance))
             angle += half + slack / 2
             bubble.places.append((distance * math.cos(angle), distance * math.sin(angle)))
             angle += half + slack / 2
