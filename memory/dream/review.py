@@ -148,6 +148,8 @@ class _Pass:
         found.is_fault = False
         if reason in WAITS:
             found.status, found.why = "paused", WAITS[reason]
+        elif reason == "time":
+            found.why = "The time of its run was over."
         else:
             found.why = reviewed.INTERRUPTED
         self._note = replace(self._note, subject=aftermath.INTERRUPTED)

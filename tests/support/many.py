@@ -65,7 +65,7 @@ def runs(stack: Stack) -> dict[str, list[str]]:
     """The runs of each of them, by their statuses; empty while one is not over."""
     query = (
         "select w.slug, r.status from memory_dreamrun r "
-        "join accounts_workspace w on w.id = r.workspace_id where w.slug like 'many-%'"
+        "join accounts_workspace w on w.id = r.workspace_id where w.slug like 'many-%' order by r.id"
     )
     with closing(sqlite3.connect(stack.data.database, timeout=30)) as database:
         found: dict[str, list[str]] = {}
