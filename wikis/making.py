@@ -14,6 +14,8 @@ from wikis import names, pages
 
 EXAMPLE = "example-garden"
 _EXAMPLE = Path(__file__).with_name("example")
+# What the first index says where pages will be listed.
+NO_PAGE = "None yet. Write `[[A page]]` here, save, and follow the link."
 _FOLDERS = (pages.RAW, pages.LOG, pages.AUDIT)
 
 
@@ -83,7 +85,4 @@ def _guide(name: str, scope: str) -> str:
 
 
 def _index(name: str, scope: str) -> str:
-    return (
-        f"# {name}\n\n{scope}\n\n## Pages\n\n"
-        "None yet. Write `[[A page]]` here, save, and follow the link.\n\n## Open\n"
-    )
+    return f"# {name}\n\n{scope}\n\n## Pages\n\n{NO_PAGE}\n\n## Open\n"

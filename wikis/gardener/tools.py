@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from jenny.agent.errors import ToolProblem
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from wikis import pages
+from wikis.project import sections
 
 _CHARS = 500
-_HEADING = "## Open"
 
 
 @dataclass(slots=True)
@@ -31,11 +31,12 @@ def add_open(context: ToolContext, question: str) -> ToolOutcome:
         message = f"A question has from 1 to {_CHARS} characters. Nothing was added."
         raise ToolProblem(message)
 
-    def added(old: bytes | None) -> bytes:
+    def asked(old: bytes | None) -> bytes:
         before = (old or b"# Index\n").decode("utf-8", "surrogateescape").replace("\r\n", "\n")
-        return _with(before, f"- {text}").encode("utf-8", "surrogateescape")
+        added = sections.with_line(before, "Open", f"- {text}")
+        return added.encode("utf-8", "surrogateescape")
 
-    written = context.workspace.edit(pages.INDEX, added)
+    written = context.workspace.edit(pages.INDEX, asked)
     path = pages.INDEX if written is None else written.path
     return ToolOutcome(ok=True, content=f"Added to {path}.", data={"path": path})
 
@@ -53,19 +54,6 @@ def finish_tidying(context: ToolContext, summary: str, left_out: list[str]) -> T
     context.left_out = tuple(" ".join(one.split())[:_CHARS] for one in left_out[: context.lines])
     context.has_finished = True
     return ToolOutcome(ok=True, content="Finished. Say no more.")
-
-
-def _with(text: str, line: str) -> str:
-    """*text* with *line* at the end of its Open section, which is made where there is none."""
-    lines = text.rstrip("\n").split("\n")
-    at = next((n for n, one in enumerate(lines) if one.strip().casefold() == "## open"), None)
-    if at is None:
-        return "\n".join([*lines, "", _HEADING, "", line, ""])
-    end = next((n for n in range(at + 1, len(lines)) if lines[n].startswith("#")), len(lines))
-    while end > at + 1 and not lines[end - 1].strip():
-        end -= 1
-    gap = [""] if end == at + 1 else []
-    return "\n".join([*lines[:end], *gap, line, *lines[end:], ""])
 
 
 GARDENER_TOOLS: dict[str, Tool] = {

@@ -10,8 +10,8 @@ from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
-from wikis import pages
-from wikis.project import log
+from wikis import making, pages
+from wikis.project import log, sections
 
 _LISTED = 500
 _TITLE_CHARS = 120
@@ -97,11 +97,7 @@ def add_page(
     target = pages.without_ending(path).removeprefix(f"{pages.PAGES}/")
     before = old.data.decode("utf-8", "replace") if old else _INDEX
     line = f"- [[{target}|{title.replace('|', ' ').replace(']', ')')}]]"
-    linked = (
-        f"{before.rstrip()}\n\n{line}\n"
-        if not _ends_in_list(before)
-        else before.rstrip() + f"\n{line}\n"
-    )
+    linked = sections.with_line(before.replace(making.NO_PAGE, ""), "Pages", line, before="Open")
     body = text.strip()
     page = body if body.startswith("# ") else f"# {title}\n\n{body}"
     page = _header(state, source) + page
@@ -122,11 +118,6 @@ def _header(state: str, source: str) -> str:
         if value
     ]
     return "\n".join(["---", *rows, "---", "", ""]) if rows else ""
-
-
-def _ends_in_list(text: str) -> bool:
-    lines = text.rstrip().splitlines()
-    return bool(lines) and lines[-1].lstrip().startswith(("- ", "* "))
 
 
 def _file_name(title: str) -> str:

@@ -145,7 +145,7 @@ def work(job: Job) -> Ended:
     if not found.lines:
         return Ended(_NOTHING.format(name=name), {"links": [_link(name)]})
     job.progress(2, 4, "Taking a snapshot.")
-    taken = _snapshot(workspace)
+    taken = snapshots.before_tidying(workspace)
     job.progress(3, 4, f"Making pages of {len(found.lines)} lines.")
     context = GardenContext(opened, zone=str(_zone(workspace)), lines=len(found.lines))
     with border.watched(run) as written:
@@ -163,12 +163,6 @@ def work(job: Job) -> Ended:
     return _report(name, found, context, written, taken)
 
 
-def _snapshot(workspace: Workspace) -> str:
-    """A snapshot before anything is written; its number, or a sentence why there is none."""
-    attempt = snapshots.before_tidying(workspace)
-    return attempt.outcome.snapshot.id if attempt.outcome else attempt.sentence
-
-
 def _failed(row: ProjectState, error: Exception, written: Written) -> NotTidied:
     """Count a failure; what the person is told. Making room for somebody is none."""
     why = getattr(error, "advice", "") or getattr(error, "sentence", "") or "It was stopped."
@@ -182,7 +176,11 @@ def _failed(row: ProjectState, error: Exception, written: Written) -> NotTidied:
 
 
 def _report(
-    name: str, found: batch.Batch, context: GardenContext, written: Written, taken: str
+    name: str,
+    found: batch.Batch,
+    context: GardenContext,
+    written: Written,
+    taken: snapshots.Attempt,
 ) -> Ended:
     """What was done, computed from the writes."""
     files = [path for path, (old, new) in sorted(written.files.items()) if old != new]
@@ -195,15 +193,25 @@ def _report(
         sentence = f"{lines} of the log of {name} {were} read; the pages needed no change."
     if found.left:
         sentence += f" {found.left:,} more wait for the next time."
+    shot = (
+        [
+            {
+                "label": "The snapshot before",
+                "href": reverse("snapshot", args=[taken.outcome.snapshot.id]),
+            }
+        ]
+        if taken.outcome
+        else []
+    )
     lists = [
         {"title": "Pages written", "rows": files},
         {"title": "What the gardener says", "rows": [context.summary]},
         {"title": "Lines that no page needed", "rows": list(context.left_out)},
-        {"title": "Snapshot before", "rows": [taken]},
+        {"title": "There is no snapshot", "rows": [taken.sentence] if not shot else []},
     ]
     result: dict[str, Any] = {
         "lists": [row for row in lists if any(row["rows"])],
-        "links": [_link(name)],
+        "links": [_link(name), *shot],
         "diff": written.diff(_DIFF_CHARS),
     }
     return Ended(sentence, result)
