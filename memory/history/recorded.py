@@ -12,6 +12,7 @@ from jenny.agent.tokens import estimate
 from jenny.workspace import paths, seed
 from jenny.workspace.reading import read_text
 from memory import files
+from memory.approval import overlay
 from memory.errors import CursorBroken
 from memory.forgotten import without, without_forgotten
 from memory.history import reading
@@ -49,11 +50,16 @@ def _waiting(root: Path) -> tuple[Entry, ...]:
 
 
 def _bullets(root: Path) -> Iterable[str]:
-    """The bullets of the memory files that somebody has written in."""
+    """The bullets of the memory files that somebody has written in, and those that wait for a
+    person's approval."""
     for file in files.MEMORY_FILES:
         found = read_text(root, file.path)
         if found.text and not seed.is_untouched(file.path, found.data):
             text = without(root, found.text).text
+            yield from (line.strip() for line in text.splitlines() if _BULLET.fullmatch(line))
+    for row in overlay.waiting(root).staged:
+        if row.piece.kind != "skill":
+            text = without(root, "\n".join(row.piece.after)).text
             yield from (line.strip() for line in text.splitlines() if _BULLET.fullmatch(line))
 
 

@@ -12,8 +12,10 @@ from django.db import connection
 
 from jenny.accounts.management import notices
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.versions.undo import undo
 from memory import archive, context, forgotten, skills
 from memory.approval import overlay
+from memory.history import recorded
 from memory.management import approving, pruning
 from memory.management.why import why
 from memory.models import DreamRun, LargePrune, StagedHunk
@@ -168,6 +170,25 @@ def test_a_line_written_by_hand_settles_what_waits(waits):
     assert not approving.waiting(waits.workspace)
     assert StagedHunk.objects.get().state == "settled"
     assert "⟨" not in context.block("memory", waits.root).text
+
+
+def test_the_summariser_knows_what_waits(waits):
+    """A fact that waits is on record for the summariser, which does not take it down again."""
+    dream(waits, lambda n: add("- The hives stand in the orchard.", n))
+    assert "- The hives stand in the orchard." in recorded.block(waits.root)
+
+
+def test_undoing_what_was_accepted(waits, owner):
+    """The version of an accepted change is undone like any other, and what was made of it is
+    offered to Dream again."""
+    one, _ = dream(waits, lambda n: add("- The hives stand in the orchard.", n))
+    (hunk,) = approving.waiting(waits.workspace)
+    approving.accept(waits.workspace, hunk.id, account=owner)
+    assert waits.cursor == one
+    run = DreamRun.objects.get(pk=hunk.run_id)
+    done = undo(waits.root, run.commits[-1], account=owner.pk)
+    assert waits.text() == START, done
+    assert waits.cursor == 0
 
 
 def test_the_line_knows_its_run_and_entries(waits, owner):
