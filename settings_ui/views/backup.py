@@ -1,6 +1,7 @@
 """Settings → Backup: a workspace as a file that can leave the machine, and back."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -148,8 +149,13 @@ def preview(request: HttpRequest, name: str) -> HttpResponse:
             problem = error.sentence
         else:
             return redirect("job", job.pk)
-    context = {"place": place, "found": about["preview"], "new": about.get("new", ""),
-               "problem": problem}  # fmt: skip
+    context = {
+        "place": place,
+        "when": _moment(about["preview"].get("made")),
+        "found": about["preview"],
+        "new": about.get("new", ""),
+        "problem": problem,
+    }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
     return render(request, "settings/backup_preview.html", context, status=status)
 
@@ -204,6 +210,15 @@ def _place(name: str, person: Account, *, made: bool = False) -> Place:
     if place is None or not place.is_whole or (made and "made" not in place.about):
         raise Http404
     return place
+
+
+def _moment(text: object) -> datetime | None:
+    """When a backup says that it was made; ``None``: it says no time."""
+    try:
+        found = datetime.fromisoformat(str(text))
+        return found.astimezone(UTC) if found.tzinfo else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _is_in_use(place: Place) -> bool:

@@ -58,6 +58,7 @@ def test_every_variable_is_documented():
     told = set(re.findall(r"^\| `([A-Z][A-Z0-9_]+)`", SETTINGS, re.MULTILINE))
     # For commands that ask for a password, and for compose's own database.
     example = {"JENNY_OWNER_PASSWORD", "JENNY_ACCOUNT_PASSWORD", "POSTGRES_PASSWORD"}
+    example |= {"JENNY_BACKUP_PASSPHRASE"}
     assert told - example == read - example
     sample = set(
         re.findall(r"^#?([A-Z][A-Z0-9_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)

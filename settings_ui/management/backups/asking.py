@@ -19,7 +19,7 @@ def passphrase(*, twice: bool) -> str:
     Raises:
         BackupRefused: none was given.
     """
-    given = env.secret(VARIABLE)
+    given = env.secret("JENNY_BACKUP_PASSPHRASE")
     if not given:
         given = _typed(twice=twice) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
     if not given:

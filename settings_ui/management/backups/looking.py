@@ -91,9 +91,14 @@ class Preview:
         made = self.manifest
         if not made.snapshots and not made.versions:
             return "No earlier states are in it; those that are here stay."
+        if not self.new_snapshots:
+            shots = f"{counted(made.snapshots, 'snapshot')}, here already"
+        elif self.new_snapshots == made.snapshots:
+            shots = f"{counted(made.snapshots, 'snapshot')} added"
+        else:
+            shots = f"{counted(made.snapshots, 'snapshot')}, {self.new_snapshots:,} of them added"
         return (
-            f"{counted(self.new_snapshots, 'snapshot')} added of {made.snapshots:,}; the versions "
-            "of the memory files are joined with those that are here."
+            f"{shots}; {counted(made.versions, 'version')} of the memory files, joined with yours."
         )
 
     @property
