@@ -14,11 +14,12 @@ from jenny.workspace.config import Config, Field, Raw, Value
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A setting on its page. ``text``: what stands in its control; ``default``, ``range``: in
-    words; ``problem``: why what was typed is not taken."""
+    """A setting on its page. ``text``: what stands in its control; ``was``: what is on disk;
+    ``default``, ``range``: in words; ``problem``: why what was typed is not taken."""
 
     field: Field
     text: str
+    was: str
     default: str
     range: str
     problem: str = ""
@@ -56,6 +57,7 @@ def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> 
         Row(
             field=one,
             text=asked.typed.get(one.key, text_of(found.get(one.key))),
+            was=text_of(found.get(one.key)),
             default=_in_words(one, one.default),
             range=one.range,
             problem=asked.problems.get(one.key, ""),
@@ -66,11 +68,15 @@ def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> 
 
 
 def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) -> Asked:
-    """What *sent* (names or keys to texts) asks for, checked field by field."""
+    """What *sent* (names or keys to texts) asks for, checked field by field.
+
+    A form also says what stood in each control when it was opened (``was.`` and the name): what
+    its writer left alone is not asked for, so that it does not take back what others saved since.
+    """
     asked = Asked()
     for one in fields:
         text = sent.get(one.key, sent.get(one.name))
-        if text is None:
+        if text is None or text == sent.get(f"was.{one.name}"):
             continue
         asked.typed[one.key] = text
         try:

@@ -1,6 +1,8 @@
 """Settings → Memory and Conversation: the fields of ``config.json``, by group."""
 
+import contextlib
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,14 +19,19 @@ from jenny.chat.models import look_again
 from jenny.workspace import config
 from jenny.workspace.config import Config, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
+from memory import files
 from memory.budgets import gauge
 from memory.dream import schedule
+from memory.management.commands.dream import GOOD
 from memory.management.dreaming.clock import keep
+from memory.models import DreamRun
 from settings_ui import values
 from settings_ui.management import zone
 from settings_ui.values import Asked
 
 NEXT_TIMES = 3
+# A run that is over its time by so long is worth a word: the machine may have been off for a night.
+STALE_AFTER = timedelta(days=3)
 _IDLE = "agents.defaults.idleCompactAfterMinutes"
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
 _MEMORY = values.fields_of("memory")
@@ -124,16 +131,40 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     row = keep(workspace, now := timezone.now())
     timing = schedule.timing(found, workspace.owner.time_zone)
     place = ZoneInfo(timing.zone)
+    lately = _lately(workspace, timing, now)
     times = schedule.upcoming(timing, row.next_dream_at, now, NEXT_TIMES)
     return {
+        **lately,
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
         "runs": values.rows(found, _RUNS, asked),
         "budgets": [
-            {"row": row, "gauge": gauges.get(row.field.key)}
+            {
+                "row": row,
+                "gauge": (one := gauges.get(row.field.key)),
+                "changed": lately["changed"].get(one.file.path) if one else None,
+            }
             for row in values.rows(found, _BUDGETS, asked)
         ],
         "limits": values.rows(found, _LIMITS, asked),
+    }
+
+
+def _lately(workspace: Workspace, timing: schedule.Timing, now: datetime) -> dict[str, Any]:
+    """When Dream last got on, when each file last changed, and whether either is suspiciously long
+    ago though Dream runs by itself."""
+    runs = DreamRun.objects.filter(workspace=workspace, status__in=GOOD).order_by("-pk")
+    last = runs.values_list("ended_at", flat=True).first()
+    age = now - (last or workspace.created_at)
+    changed: dict[str, datetime] = {}
+    for file in files.BY_PATH:
+        with contextlib.suppress(OSError):
+            seconds = (workspace.root / file).stat().st_mtime
+            changed[file] = datetime.fromtimestamp(seconds, UTC)
+    return {
+        "last_run": last,
+        "is_stale": timing.is_on and age > timedelta(hours=timing.interval_h) + STALE_AFTER,
+        "changed": changed,
     }
 
 

@@ -1,6 +1,7 @@
 """Settings → Models: prices, names, copies, what is asked for what, servers on this machine."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +17,7 @@ from jenny.chat.models import Conversation
 from jenny.workspace.config import load
 from settings_ui import local_servers
 from settings_ui.local_servers import Product
-from tests.settings_ui.test_models_page import LOCAL, PAGE, row, said
+from tests.settings_ui.test_models_page import LOCAL, PAGE, UNTRIED, row, said
 
 HOME = "/settings/models/preset/home/"
 BASE = {"model": "qwen", "baseUrl": "http://localhost:11434"}
@@ -265,3 +266,17 @@ class TestServersHere:
         odd = [{"id": "a\nb"}, {"id": 7}, {"id": "x" * 300}, "no", {"id": "fine"}, {"id": "fine"}]
         kind.models = {"data": odd}
         assert local_servers.look()[0].models == ("fine",)
+
+
+def test_a_form_takes_back_nothing_that_others_saved_since(
+    client: Client, root: Path, home: str
+) -> None:
+    """One tab gives it prices while another, opened before, changes its model."""
+    page = client.get(HOME).text
+    was = dict(re.findall(r'<input type="hidden" name="(was\.\w+)" value="([^"]*)">', page))
+    assert was["was.model"] == "qwen"
+    old = {name.removeprefix("was."): value for name, value in was.items()} | was
+    said(client, HOME, **old | UNTRIED | {"model": "qwen-2"})
+    said(client, HOME, **old | PRICES)
+    found = load(root).presets["home"]
+    assert (found.model, found.input_price) == ("qwen-2", 3.0)

@@ -159,3 +159,28 @@ def test_what_is_paused_waits_and_goes_on(place: Place, words: str) -> None:
     place.model.script("Now I answer both.", when=answers(f"more {words}"))
     assert place.owner.post(PAGE, **RESUME).status_code == 302
     assert "Now I answer both." in place.owner.answer(chat)
+
+
+@pytest.mark.parametrize("text", ["{,}", "", '{"agents": {"def'])
+def test_a_broken_file_does_not_stop_the_switch(client: Client, root: Path, text: str) -> None:
+    """It is set aside, and the switch is written beside what was right before."""
+    said(client, "/settings/conversation/", maxMessages="77")
+    (root / "config.json").write_text(text)
+    assert client.get(PAGE).status_code == 200
+    assert "are paused" in said(client, PAGE, **PAUSE)
+    found = load(root)
+    assert found.get(gate.PAUSE) is True
+    assert found.get("agents.defaults.maxMessages") == 77
+    assert text == "" or [
+        file for file in root.glob("config.corrupt-*") if file.read_text() == text
+    ]
+
+
+def test_a_newer_file_is_not_touched(client: Client, root: Path) -> None:
+    """A newer Jenny wrote it: the page says so, and nothing is paused by half."""
+    text = '{"configVersion": 99, "agents": {}}'
+    (root / "config.json").write_text(text)
+    answer = client.post(PAGE, PAUSE)
+    assert answer.status_code == 422
+    assert "newer" in answer.text
+    assert (root / "config.json").read_text() == text

@@ -1,16 +1,21 @@
 """Settings → Memory, Conversation, System: what stands in config.json."""
 
 import json
+import os
+import re
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connections
 from django.test import Client
+from django.utils import timezone
 
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, Message
 from jenny.workspace import config
+from memory.models import DreamRun
 
 MEMORY = "/settings/memory/"
 
@@ -212,3 +217,51 @@ def test_another_idle_time_counts_for_chats_that_are_idle_already(
     done.refresh_from_db()
     assert chat.consolidate_after is not None
     assert done.consolidate_after is None
+
+
+def whole_form(client: Client, url: str) -> dict[str, str]:
+    """What a browser sends of the page's form when nobody has touched it."""
+    page = client.get(url).content.decode()
+    inputs = re.findall(r"<input ([^>]*)>", page)
+    found = {}
+    for one in inputs:
+        facts = dict(re.findall(r'([\w-]+)="([^"]*)"', one))
+        if "name" in facts and facts.get("type") not in {"checkbox", "radio"}:
+            found[facts["name"]] = facts.get("value", "")
+    return found
+
+
+@pytest.mark.parametrize("url", [MEMORY, "/settings/conversation/"])
+def test_a_form_takes_back_nothing_that_others_saved_since(
+    client: Client, root: Path, url: str
+) -> None:
+    """Two people have the page open; each changes one thing, and both things are changed."""
+    names = {MEMORY: ("intervalH", "maxStepsPerRun")}.get(url, ("maxMessages", "maxToolIterations"))
+    first, second = whole_form(client, url), whole_form(client, url)
+    assert set(names) < set(first)
+    assert client.post(url, first | {names[0]: "40"}).status_code == 302
+    assert client.post(url, second | {names[1]: "50"}).status_code == 302
+    found = config.load(root)
+    prefix = "agents.defaults.dream." if url == MEMORY else "agents.defaults."
+    assert [found.get(prefix + name) for name in names] == [40, 50]
+
+
+def test_the_page_says_when_dream_and_the_files_last_changed(
+    client: Client, ana: Account, root: Path
+) -> None:
+    """SET2: after five months of silence, that is visible; after a good run it is not."""
+    long_ago = timezone.now() - timedelta(days=150)
+    os.utime(root / "USER.md", (long_ago.timestamp(),) * 2)
+    run = DreamRun.objects.create(
+        workspace=ana.current_workspace, trigger="scheduled", state="ended", status="completed"
+    )
+    DreamRun.objects.filter(pk=run.pk).update(ended_at=long_ago)
+    page = client.get(MEMORY).content.decode()
+    assert f"last changed {long_ago:%-d %B %Y}" in page
+    assert f"{long_ago:%-d %B %Y}, " in page
+    assert "That is long ago" in page
+    DreamRun.objects.filter(pk=run.pk).update(ended_at=timezone.now())
+    assert "That is long ago" not in client.get(MEMORY).content.decode()
+    DreamRun.objects.filter(pk=run.pk).update(ended_at=long_ago)
+    client.post(MEMORY, {"enabled": "false"})
+    assert "That is long ago" not in client.get(MEMORY).content.decode()

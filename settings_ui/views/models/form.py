@@ -74,6 +74,12 @@ class PresetForm(ModelForm):
                 field.help_text = _HELP[name]
 
     @property
+    def was(self) -> list[tuple[str, object]]:
+        """What stood in each field when the form was opened, to be sent along: what its writer
+        left alone does not take back what others saved since."""
+        return [(name, "" if value is None else value) for name, value in self.initial.items()]
+
+    @property
     def prices(self) -> list[forms.BoundField]:
         """The fields of the prices."""
         return [self[name] for name in PRICES]
@@ -93,8 +99,8 @@ class PresetForm(ModelForm):
     def clean_name(self) -> str:
         """The name it has, or another that is free and can be typed."""
         name: str = self.cleaned_data["name"].strip() or self.row.name
-        if name == self.row.name:
-            return name
+        if name in (self.row.name, self.data.get("was.name")):
+            return self.row.name
         if not PRESET_NAME.fullmatch(name) or name in RESERVED:
             message = (
                 "A name is one word of letters, digits, dots and hyphens, "
@@ -110,6 +116,14 @@ class PresetForm(ModelForm):
         """Numbers as numbers, prices of both kinds or none; an empty key field means the key of
         the try before, if there was one."""
         data = super().clean() or {}
+        for name in ("model", "baseUrl"):
+            # What was left alone is as it is by now: somebody may have saved another since.
+            if (
+                name in data
+                and name in self.data
+                and self.data[name] == self.data.get(f"was.{name}")
+            ):
+                data[name] = self.initial[name] or ""
         if "baseUrl" in data:
             self.take_waiting(data)
         for name in _MORE:
@@ -129,7 +143,11 @@ class PresetForm(ModelForm):
         sent = {name: self.cleaned_data[name] for name in _MORE if name in self.data}
         if sent.get("thinking") == "":
             sent["thinking"] = None
-        return super().values() | sent
+        return {
+            name: value
+            for name, value in (super().values() | sent).items()
+            if self.data.get(name, "") != self.data.get(f"was.{name}")
+        }
 
     def _number(self, name: str, given: object) -> Value:
         if not isinstance(given, str):
