@@ -68,7 +68,10 @@ def test_empty_pages_teach_the_next_step(client: Client) -> None:
     assert "0 messages" in page
     assert "0 waiting" in page
     assert "Dream has not run yet" in page
+    assert "Nothing has been summarised yet" in page
     assert "/compact" in page
+    file = words(get(client, f"/memory/files/{MEMORY}"))
+    assert "Nothing stands in this file yet but its headings" in file
     assert "Dream has not run yet" in words(get(client, "/memory/runs/"))
     assert "Nothing has left the memory files yet" in words(get(client, "/memory/archive/"))
     assert "Nothing was forgotten" in words(get(client, "/memory/forgotten/"))

@@ -81,6 +81,7 @@ def page(request: HttpRequest, path: str) -> HttpResponseBase:
         "is_whole_pinned": 0 in held,
         "is_cut": is_cut,
         "is_there": is_there,
+        "has_content": any(fact.has_content for fact in found),
         "links": {name: file_address(path, page) for name, page in _PAGES.items()},
     }
     return render(request, "memory/file.html", context)
