@@ -11,6 +11,7 @@ import time
 from bench.harness import Bar, Row, median, percentile
 from bench.instance import Visitor, running, scratch_folder
 from bench.scripted import Model
+from tests.model_server import Request
 from tests.support import many
 from tests.support.stack import OWNER, Stack
 from tests.support.waiting import wait_until
@@ -21,11 +22,21 @@ QUIET = 25
 PATIENCE_SECONDS = 1_800.0
 
 
+class Chatting(Model):
+    """The model of whoever chats meanwhile; Dream's requests are none of its."""
+
+    def _is_long(self, request: Request) -> bool:
+        return not many.has_batch(request) and super()._is_long(request)
+
+    def _is_message(self, request: Request) -> bool:
+        return not many.has_batch(request) and super()._is_message(request)
+
+
 def rows() -> list[Row]:
     """One instance serves them all."""
     with (
         scratch_folder() as scratch,
-        Model() as model,
+        Chatting() as model,
         running(scratch / "data", model.server.url) as stack,
     ):
         many.answer(model.server)

@@ -39,13 +39,14 @@ def answer(model: ModelServer) -> None:
     account = {"cursor": 1, "verdict": "not_kept", "reason": "passing"}
 
     def is_new(request: Request) -> bool:
-        return _has_batch(request) and b"tool_result" not in request.body
+        return has_batch(request) and b"tool_result" not in request.body
 
     model.always(is_new, Call("finish", {"entries": [account]}))
-    model.always(_has_batch, "Done.")
+    model.always(has_batch, "Done.")
 
 
-def _has_batch(request: Request) -> bool:
+def has_batch(request: Request) -> bool:
+    """Whether a request shows a batch of Dream's."""
     return b"## Conversation History" in request.body
 
 
@@ -65,7 +66,8 @@ def runs(stack: Stack) -> dict[str, list[str]]:
     """The runs of each of them, by their statuses; empty while one is not over."""
     query = (
         "select w.slug, r.status from memory_dreamrun r "
-        "join accounts_workspace w on w.id = r.workspace_id where w.slug like 'many-%' order by r.id"
+        "join accounts_workspace w on w.id = r.workspace_id "
+        "where w.slug like 'many-%' order by r.id"
     )
     with closing(sqlite3.connect(stack.data.database, timeout=30)) as database:
         found: dict[str, list[str]] = {}
