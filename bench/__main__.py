@@ -1,6 +1,6 @@
 """The benchmarks: ours beside a public peer, in turn, in one run.
 
-    python -m bench [turns] [prompt] [start] [page] [versions] [history] [dream] [drain]
+    python -m bench [turns] [prompt] [start] [page] [versions] [snapshots] [restore] [history] [dream] [drain]
 
 Prints a table and keeps it as JSON under ``bench/results/``. Nothing here passes or fails;
 the column beside the bars says what was met.
@@ -14,7 +14,18 @@ from importlib.metadata import version
 from bench import peers
 from bench.harness import Row, report
 
-TOPICS = ("turns", "prompt", "start", "page", "versions", "snapshots", "history", "dream", "drain")
+TOPICS = (
+    "turns",
+    "prompt",
+    "start",
+    "page",
+    "versions",
+    "snapshots",
+    "restore",
+    "history",
+    "dream",
+    "drain",
+)
 
 
 def main(words: list[str]) -> int:

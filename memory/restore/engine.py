@@ -101,6 +101,7 @@ class _Restore:
         prepared = self._prepared()
         self._agreed(prepared)
         self._stage(prepared, first=True)
+        self.stage.sync()
         return prepared
 
     def done(self) -> Restored:
