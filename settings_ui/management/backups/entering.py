@@ -38,6 +38,7 @@ from memory.restore import engine
 from memory.restore.values import Asked, Prepared, Restored
 from settings_ui.management.backups import looking, settling
 from settings_ui.management.backups.looking import Checked
+from settings_ui.management.backups.renumbering import Renumbered
 from settings_ui.management.backups.settling import LEDGERS, PLAN
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ def enter(
             "marks": _marks(prepared),
         }
         Job.objects.filter(pk=job.pk).update(arguments=job.arguments)
-    source: Source = looking.Renumbered(found.backup, merged)
+    source: Source = Renumbered(found.backup, merged)
     try:
         restored = _files(job, workspace, found, source, progress)
     except BaseException:

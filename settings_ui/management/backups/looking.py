@@ -1,16 +1,15 @@
 """Looking at a backup as a whole, and at what taking it in would change."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jenny.accounts.models import Workspace
-from jenny.chat.backup import anchors, fields, talks
+from jenny.chat.backup import fields, talks
 from jenny.chat.backup.talks import Talk
 from jenny.chat.models import importing as chats
-from jenny.chat.models.importing import Counts, Merged
+from jenny.chat.models.importing import Counts
 from jenny.workspace import paths
 from jenny.workspace.backup import checking, joining
 from jenny.workspace.backup.checking import Backup, Histories
@@ -19,11 +18,11 @@ from jenny.workspace.backup.rows import Row
 from jenny.workspace.backup.sealing import Header
 from jenny.workspace.backup.values import Manifest
 from jenny.workspace.errors import BackupUnreadable, WorkspaceError
-from jenny.workspace.snapshots.values import FileRow, counted, sized
+from jenny.workspace.snapshots.restoring.sources import Source
+from jenny.workspace.snapshots.values import counted, sized
 from memory.backup import fields as ledgers
 from memory.history import reading
 from memory.management.snapshots import store_of
-from memory.merging import is_history
 from memory.restore import telling
 from memory.restore.preparing import prepare
 from memory.restore.values import Prepared
@@ -204,9 +203,7 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     )
 
 
-def prepared_for(
-    workspace: Workspace, found: Checked, source: "Backup | Renumbered | None" = None
-) -> Prepared:
+def prepared_for(workspace: Workspace, found: Checked, source: Source | None = None) -> Prepared:
     """What becomes of each file."""
     store = store_of(workspace)
     root = paths.real_root(workspace.root)
@@ -231,47 +228,6 @@ def has_same_entries(workspace: Workspace, found: Checked) -> bool:
         return not reading.newest(workspace.root, 1)
     except WorkspaceError:
         return False
-
-
-class Renumbered:
-    """A backup whose history speaks of conversations and messages by our numbers."""
-
-    def __init__(self, backup: Backup, merged: Merged) -> None:
-        self._backup = backup
-        self._data: dict[str, bytes] = {}
-        self._rows: list[FileRow] = []
-        for row in backup.rows():
-            self._rows.append(self._changed(row, merged) if is_history(row.path) else row)
-
-    def rows(self) -> Iterator[FileRow]:
-        """Files and folders, a folder before what is in it."""
-        yield from self._rows
-
-    def below(self, folder: str) -> Iterator[FileRow]:
-        """All of them in a folder."""
-        return (row for row in self._rows if row.path.startswith(f"{folder}/"))
-
-    def content(self, row: FileRow) -> Iterator[bytes]:
-        """A file's content in pieces."""
-        if row.path in self._data:
-            yield self._data[row.path]
-        else:
-            yield from self._backup.content(row)
-
-    def verify(self) -> None:
-        """Every byte was read when it was checked."""
-
-    def _changed(self, row: FileRow, merged: Merged) -> FileRow:
-        if row.is_folder or not row.path.endswith(".jsonl"):
-            return row
-        data = self._backup.read(row.path)
-        own = anchors.rewritten(data, merged.chats, merged.numbers)
-        if own == data:
-            return row
-        self._data[row.path] = own
-        digest = hashlib.sha1(b"blob %d\0" % len(own), usedforsecurity=False)
-        digest.update(own)
-        return FileRow(row.path, False, len(own), row.mode, row.modified, digest.hexdigest())  # noqa: FBT003
 
 
 def _files_sentence(prepared: Prepared) -> str:
