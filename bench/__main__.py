@@ -1,6 +1,6 @@
 """The benchmarks: ours beside a public peer, in turn, in one run.
 
-    python -m bench [turns] [prompt] [start] [page] [versions] [snapshots] [restore] [history] [dream] [drain]
+    python -m bench [turns] [prompt] [start] [page] [versions] [snapshots] [restore] [history] …
 
 Prints a table and keeps it as JSON under ``bench/results/``. Nothing here passes or fails;
 the column beside the bars says what was met.
