@@ -93,3 +93,22 @@ def test_a_stop_that_comes_after_the_end_does_no_harm():
     os.close(read)
     os.close(write)
     assert watch.reason == "stop"
+
+
+def test_what_it_is_told_to_heed_ends_it_while_it_waits(monkeypatch):
+    """A switch that somebody flips elsewhere is heard of in the middle of a silent wait."""
+    monkeypatch.setattr("jenny.agent.watch.HEED_SECONDS", 0.01)
+    flipped = threading.Event()
+    watch = Watch()
+    watch.heed(lambda: "paused" if flipped.is_set() else None)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        watch.check()
+        assert watch.wait(ours.fileno(), "read", 0.05) is False
+        timer = threading.Timer(0.05, flipped.set)
+        timer.start()
+        with pytest.raises(Cancelled) as caught:
+            watch.wait(ours.fileno(), "read", LONG)
+        timer.join()
+    assert caught.value.reason == "paused"
+    assert watch.reason == "paused"

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db.models.functions import Now
+from django.utils import timezone
 
 from jenny.accounts.management.gate import why_calls_wait
 from jenny.accounts.models import Workspace
@@ -56,7 +56,8 @@ def catch_up(workspace: Workspace) -> None:
     runs = DreamRun.objects.filter(workspace=workspace).order_by("-pk")
     if runs.values_list("status", flat=True).first() == "paused":
         rows = DreamSchedule.objects.filter(workspace=workspace, next_dream_at__isnull=False)
-        rows.update(next_dream_at=Now())
+        # Not the database's own time, which it may store in fewer digits than are compared.
+        rows.update(next_dream_at=timezone.now())
 
 
 def tick(start: Callable[[int], None], now: datetime) -> int:
