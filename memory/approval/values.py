@@ -52,9 +52,9 @@ class Piece:
     at: int = 0
 
     @property
-    def content(self) -> tuple[Kind, tuple[str, ...], tuple[str, ...]]:
-        """What it does, wherever that is."""
-        return (self.kind, self.before, self.after)
+    def content(self) -> tuple[Kind, str, str]:
+        """What it does, wherever that is, and however many empty lines go along."""
+        return (self.kind, "\n".join(self.before).strip("\n"), "\n".join(self.after).strip("\n"))
 
     @property
     def growth(self) -> int:

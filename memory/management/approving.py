@@ -5,8 +5,8 @@ a page, come one after the other. A verdict given twice is given once.
 """
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -89,6 +89,12 @@ def accept(
     something else stands there by now, nothing is written. A conflict is solved by either; with
     neither it goes on waiting. *kind*: ``browser`` or ``command``, where the person is.
     """
+    made = _accepted(_Asked(workspace, hunk_id, account, kind), text, seen)
+    return replace(made, sentence=f"{made.sentence}{_versioned(workspace, [made])}")
+
+
+def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> Outcome:
+    """The verdict, without a version of what it wrote."""
 
     def judge(case: Case) -> str:
         deciding.land(case, text=text, seen=seen)
@@ -96,8 +102,7 @@ def accept(
         where = " and ".join(dict.fromkeys(row.path for row in case.rows))
         return f"Accepted: it is out of {where}." if goes else f"Accepted: {where} says it now."
 
-    made = _decide(_Asked(workspace, hunk_id, account, kind), State.ACCEPTED, judge)
-    return _with_version(workspace, made) if made.ok else made
+    return _decide(asked, State.ACCEPTED, judge)
 
 
 def reject(
@@ -149,11 +154,12 @@ def accept_all(
     kind: str = "browser",
 ) -> tuple[Outcome, ...]:
     """Accept everything that waits (of one run, if asked), what makes room first; what cannot be
-    accepted goes on waiting, and its outcome says why."""
-    rows = sorted(
-        waiting(workspace, run_id=run_id), key=lambda row: len(row.after) - len(row.before)
-    )
-    return tuple(accept(workspace, row.id, account=account, kind=kind) for row in rows)
+    accepted goes on waiting, and its outcome says why. What each run proposed is one version."""
+    rows = waiting(workspace, run_id=run_id)
+    numbers = [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
+    made = [_accepted(_Asked(workspace, number, account, kind)) for number in numbers]
+    note = _versioned(workspace, made)
+    return tuple(replace(row, sentence=f"{row.sentence}{note}") if row.ok else row for row in made)
 
 
 def void(workspace: Workspace) -> tuple[int, tuple[int, ...]]:
@@ -205,29 +211,28 @@ def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcom
     )
 
 
-def _with_version(workspace: Workspace, made: Outcome) -> Outcome:
-    """Put what was accepted into a version, and note it with its run."""
-    hunk = made.hunk
-    if hunk is None:
-        return made
-    run_id = hunk.run_id
-    run = DreamRun.objects.filter(pk=run_id).first() if run_id is not None else None
-    notes = []
+def _versioned(workspace: Workspace, made: Sequence[Outcome]) -> str:
+    """Put what was accepted into versions, one for each run, and note them with their runs; what a
+    person should know of that."""
+    numbers = [row.hunk.id for row in made if row.ok and row.hunk is not None]
+    rows = StagedHunk.objects.filter(pk__in=numbers).select_related("run")
+    runs = {deciding.name_of(row): row.run for row in rows if row.run is not None}
+    if not numbers:
+        return ""
     try:
-        if run is None or run.state != DreamRun.State.ENDED:
-            record.commit_pending(workspace.root)
-            return made
-        name = deciding.name_of(StagedHunk.objects.select_related("run").get(pk=hunk.id))
-        found = record.commit_run(workspace.root, RunNote(name, SUBJECT))
-        commits = [one.sha for one in found.versions if name in one.runs]
-        archived = traces.archived_by(workspace.root, name)
+        # A run that is under way says by itself what it is.
+        ended = [name for name, run in runs.items() if run.state == DreamRun.State.ENDED]
+        found = record.commit_pending(
+            workspace.root, runs=[RunNote(name, SUBJECT) for name in ended]
+        )
+        for name in ended:
+            commits = [one.sha for one in found.versions if name in one.runs]
+            _note(runs[name], commits, traces.archived_by(workspace.root, name))
     except VersionsOff as error:
-        notes = [f"Versions are off. {error.sentence}"]
+        return f" Versions are off. {error.sentence}"
     except WorkspaceError as error:
         log.warning("approval.no_version", extra={"cause": type(error).__name__})
-    else:
-        _note(run, commits, archived)
-    return Outcome(made.ok, " ".join([made.sentence, *notes]), made.hunk, made.offered)
+    return ""
 
 
 def _note(run: DreamRun, commits: list[str], archived: tuple[str, ...]) -> None:

@@ -96,6 +96,12 @@ def _accept(workspace: Workspace, options: Answer) -> Answer:
         message = "Words of your own (--text) are for one change: name its number."
         raise CommandError(message)
 
+    if not options["number"] and not options["over"]:
+        made = approving.accept_all(workspace, account=owner, run_id=options["run"], kind=_KIND)
+        return _told_of(
+            list(zip([row.hunk.id if row.hunk else 0 for row in made], made, strict=True))
+        )
+
     def accept(number: int) -> Outcome:
         hunk = approving.find(workspace, number)
         seen = hunk.now if hunk is not None and options["over"] else None
@@ -126,8 +132,12 @@ def _numbers(workspace: Workspace, options: Answer) -> list[int]:
 
 
 def _each(numbers: Sequence[int], verdict: Callable[[int], Outcome]) -> Answer:
-    """Give the verdict on each. :raises CommandError: on one of them it could not be given."""
-    outcomes = [(number, verdict(number)) for number in numbers]
+    """Give the verdict on each."""
+    return _told_of([(number, verdict(number)) for number in numbers])
+
+
+def _told_of(outcomes: Sequence[tuple[int, Outcome]]) -> Answer:
+    """What came of the verdicts. :raises CommandError: one of them could not be given."""
     lines = [f"{number}: {made.sentence}" for number, made in outcomes]
     told = "\n".join(lines) or "Nothing waits for approval."
     if not all(made.ok for _, made in outcomes):

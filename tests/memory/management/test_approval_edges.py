@@ -117,6 +117,7 @@ def test_room_that_waits_is_room_for_additions(dreams, owner):
     assert "budget" in refused.sentence
     outcomes = approving.accept_all(dreams.workspace, account=owner)
     assert [row.ok for row in outcomes] == [True, True]
+    assert len(DreamRun.objects.get(pk=run.pk).commits) == 1
     assert long not in dreams.text()
     assert news.strip() in dreams.text()
 
