@@ -83,7 +83,9 @@ def checked_name(owner: Account, given: str, *, of: Workspace | None = None) -> 
             "Nothing was changed."
         )
     others = live(owner).filter(name__iexact=name)
-    if others.exclude(pk=of.pk if of else None).exists():
+    if of is not None:
+        others = others.exclude(pk=of.pk)
+    if others.exists():
         raise WorkspaceRefused(
             f"There is a workspace called “{name}” already. Choose another name."
         )

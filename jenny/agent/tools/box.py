@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 from jenny.agent.errors import Cancelled, ToolProblem
 from jenny.agent.messages import clean
 from jenny.agent.tools import schema as tool_schema
-from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.errors import WorkspaceError, WriteRefused
 from jenny.workspace.files import Workspace
 
 logger = logging.getLogger(__name__)
@@ -131,7 +131,8 @@ class Toolbox:
         except Cancelled:
             raise
         except (ToolProblem, WorkspaceError) as problem:
-            data = {PROPOSED: problem.change} if getattr(problem, "change", None) else {}
+            change = problem.change if isinstance(problem, WriteRefused) else None
+            data = {} if change is None else {PROPOSED: change}
             return ToolOutcome(ok=False, content=problem.sentence, data=data)
         except Exception:
             # The outermost edge of a tool call: a fault of ours must not end the turn.
