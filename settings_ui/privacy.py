@@ -15,9 +15,10 @@ OVERRIDE = "agents.defaults.dream.modelOverride"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What one kind of run sends to its model."""
+    """What some kinds of run (``jenny.accounts.usage_kinds``) send to their model."""
 
     name: str
+    kinds: tuple[str, ...]
     what: str
 
 
@@ -25,22 +26,39 @@ class Sent:
 SENT = (
     Sent(
         "Chat",
+        ("chat",),
         "Your message and the conversation it stands in, SOUL.md, USER.md, AGENTS.md and "
         "memory/MEMORY.md whole, what the history holds that Dream has not read, the skills, and "
-        "whatever Jenny's tools read on the way: files of this workspace, results of Python.",
+        "whatever Jenny's tools read on the way: files of this workspace, results of Python. In a "
+        "project, its pages in place of your memory.",
     ),
-    Sent("Titles", "The first message of a conversation and its answer, 2,000 characters of each."),
+    Sent(
+        "Titles",
+        ("title",),
+        "The first message of a conversation and its answer, 2,000 characters of each.",
+    ),
     Sent(
         "Summaries",
+        ("summary",),
         "What was said and is not summarised yet, secrets taken out, and what is recorded "
         "already, so that it is not recorded twice.",
     ),
     Sent(
         "Dream",
+        ("dream", "review", "rehearsal"),
         "Summaries that it has not read yet, the three memory files, the list of skills, and the "
-        "archived lines that it looks up.",
+        "archived lines that it looks up; a review pass no summaries. A dry run sends the same.",
     ),
-    Sent("Test and connecting", "One fixed sentence: “Answer with the one word: hello.”"),
+    Sent(
+        "Gardener",
+        ("gardener",),
+        "The new lines of a project's log, and the pages of that project that it reads.",
+    ),
+    Sent(
+        "Test and connecting",
+        ("test",),
+        "One fixed sentence: “Answer with the one word: hello.”",
+    ),
 )
 
 
@@ -111,6 +129,7 @@ def used_for(
             uses[found].append(use)
 
     note("", "chat, titles and summaries")
+    note("", "the gardener")
     note(str(config.get(OVERRIDE) or ""), "Dream")
     for name, count in sorted(chosen.items()):
         note(name, _in_conversations(count))

@@ -162,7 +162,7 @@ def test_what_is_asked_for_what(client: Client, root: Path, home: str) -> None:
     said(client, PAGE, **LOCAL, name="small")
     url = "/settings/models/assign"
     assert "Saved" in said(client, url, model="home", modelOverride="small")
-    assert row(client, "home").uses == ("chat, titles and summaries",)
+    assert row(client, "home").uses == ("chat, titles and summaries", "the gardener")
     assert row(client, "small").uses == ("Dream",)
     assert "Nothing was written" in said(client, url, model="home", modelOverride="small")
     assert "Nothing was saved" in said(client, url, model="home", modelOverride="gone")

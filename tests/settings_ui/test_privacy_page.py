@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from jenny.accounts import access, connections
+from jenny.accounts import access, connections, usage_kinds
 from jenny.accounts.management import gate
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.errors import CallsPaused
@@ -37,6 +37,12 @@ def test_with_the_demo_model_nothing_leaves(client: Client) -> None:
         assert f"<dt>{kind}</dt>" in page.text
 
 
+def test_every_kind_of_run_says_what_it_sends() -> None:
+    """A kind that is new and that nobody described is a gap in what the page promises."""
+    told = [kind for one in privacy.SENT for kind in one.kinds]
+    assert sorted(told) == sorted(usage_kinds.LABELS)
+
+
 def test_each_preset_host_is_named_with_what_it_is_asked_for(
     client: Client, root: Path, ana: Account
 ) -> None:
@@ -48,6 +54,7 @@ def test_each_preset_host_is_named_with_what_it_is_asked_for(
     assert "goes to models.example, and to nobody else" in page
     assert recipient(client, "models.example").models[0].uses == (
         "chat, titles and summaries",
+        "the gardener",
         "Dream",
     )
     assert recipient(client, "localhost:11434").place == "machine"
