@@ -14,7 +14,7 @@ from pathlib import Path
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import OperationalError, connection, connections
+from django.db import DatabaseError, OperationalError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from jenny.management.sqlite.base import POOL
@@ -43,11 +43,17 @@ def migrate(say: Say) -> None:
         steps = pending()
         if not steps:
             return
+        first = None
         if _has_tables():
             say(f"Backed up the database to {_backup()}.")
+            first = _first_backup()
             for trouble in before_upgrade():
                 say(f"No snapshot before the upgrade. {trouble}")
-        call_command("migrate", interactive=False, verbosity=0)
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+        except DatabaseError as error:
+            raise CannotStart(_broke_off(error, first)) from error
+        _unfinished().unlink(missing_ok=True)
 
 
 def wait_until_migrated(say: Say) -> None:
@@ -148,6 +154,26 @@ def _alone() -> Iterator[None]:
         yield
 
 
+def _broke_off(error: DatabaseError, first: Path | None) -> str:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    said = f"The upgrade of the database broke off: {reason}. Start again to go on with it"
+    return f"{said}, or put back the state before it: {first}." if first else f"{said}."
+
+
+def _unfinished() -> Path:
+    """Names the backup that was made before an upgrade which is not over yet. Whoever tries again
+    and again must not push that one out."""
+    return _backup_folder() / "unfinished"
+
+
+def _first_backup() -> Path | None:
+    try:
+        first = _backup_folder() / _unfinished().read_text(encoding="utf-8").strip()
+    except OSError:
+        return None
+    return first if first.is_file() else None
+
+
 def _backup_folder() -> Path:
     return Path(settings.JENNY_DATA.root / "backups")
 
@@ -156,10 +182,14 @@ def _backup() -> Path:
     """Copy the database as it is; return the copy's path."""
     folder = _backup_folder()
     folder.mkdir(mode=0o700, exist_ok=True)
-    stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    for broken in folder.glob("partial-*"):
+        # Whoever made it was killed: no other process is here now.
+        broken.unlink()
+    # To the microsecond: whoever starts again at once must not write over the one before.
+    stamp = datetime.now(tz=UTC).strftime("%Y%m%dT%H%M%S.%fZ")
     is_sqlite = connection.vendor == "sqlite"
     target = folder / f"database-{stamp}.{'sqlite3' if is_sqlite else 'pgdump'}"
-    partial = target.with_suffix(".partial")
+    partial = folder / f"partial-{stamp}"
     try:
         if is_sqlite:
             _copy_sqlite(partial)
@@ -171,8 +201,12 @@ def _backup() -> Path:
         partial.unlink(missing_ok=True)
         message = f"The database was not migrated, since it cannot be backed up first: {error}"
         raise CannotStart(message) from error
+    if _first_backup() is None:
+        _unfinished().write_text(target.name, encoding="utf-8")
+    first = _first_backup()
     for old in sorted(folder.glob("database-*"))[:-BACKUPS_KEPT]:
-        old.unlink()
+        if old != first:
+            old.unlink()
     return target
 
 

@@ -17,6 +17,7 @@ from jenny.accounts import setup_token
 from jenny.management import parts
 from jenny.management.database import let_go, migrate, wait_until_migrated
 from jenny.management.schedule import sync_schedule
+from jenny.management.upgrading import migrate_settings
 from jenny.processes import Part, allow_open_files
 from jenny.supervise import CannotStart, Supervisor, listen, only_one
 
@@ -69,6 +70,7 @@ class Command(BaseCommand):
                     # In a container the published port decides who gets in.
                     self._warn_of_open_door()
                 migrate(self.say)
+                migrate_settings(self.say)
             else:
                 wait_until_migrated(self.say)
             if only in {None, "beat"}:

@@ -94,6 +94,12 @@ def change(root: Path, mutate: Callable[[Raw], None], *, confirmed: Collection[s
     return True
 
 
+def is_old(root: Path) -> bool:
+    """Whether the settings are a file of an older version that ``migrate`` would write anew."""
+    state = stored.look(paths.real_root(root))
+    return state.origin == "file" and state.version < document.CURRENT_VERSION
+
+
 def migrate(root: Path) -> bool:
     """Write a file of an older version in the current form; whether it was written.
 
