@@ -1,6 +1,6 @@
 """The benchmarks: ours beside a public peer, in turn, in one run.
 
-    python -m bench [turns] [prompt] [start] [page] [versions] [snapshots] [restore] [history] …
+    python -m bench [turns] [prompt] [start] [page] [versions] [snapshots] [restore] [backup] …
 
 Prints a table and keeps it as JSON under ``bench/results/``. Nothing here passes or fails;
 the column beside the bars says what was met.
@@ -22,6 +22,7 @@ TOPICS = (
     "versions",
     "snapshots",
     "restore",
+    "backup",
     "history",
     "dream",
     "drain",
