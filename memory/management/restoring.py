@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -25,7 +26,7 @@ from memory.history import cursors
 from memory.management import approving
 from memory.management.dreaming import reaping
 from memory.management.snapshots import store_of
-from memory.models import DreamEntry, DreamRun, DreamState, StagedHunk
+from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState, StagedHunk
 from memory.restore import engine, telling
 from memory.restore.preparing import prepare
 from memory.restore.values import Asked, Hands, Prepared, Progress, Restored
@@ -136,8 +137,16 @@ def restore(
     finally:
         with contextlib.suppress(WorkspaceError):
             store.unpin(pin)
+    _note_taken(workspace)
     log.info("snapshot.restored", extra={"workspace": str(workspace.pk), "snapshot": name})
     return done
+
+
+def _note_taken(workspace: Workspace) -> None:
+    """The snapshot before counts as one of the day; what came after it is a change to be saved."""
+    now = timezone.now()
+    row = SnapshotState.of(workspace, now)
+    row.note(replace(row.seen, taken_at=now))
 
 
 def hands(workspace: Workspace, check: Callable[[], None]) -> Hands:

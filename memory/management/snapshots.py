@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from jenny.accounts.models import Workspace
 from jenny.accounts.zones import zone
-from jenny.workspace import config
+from jenny.workspace import config, paths
 from jenny.workspace.check import Finding
 from jenny.workspace.errors import LockTimeout, WorkspaceError
 from jenny.workspace.snapshots import pruning, retention, shelf, timing, verifying
@@ -20,6 +20,7 @@ from jenny.workspace.snapshots.scan import scan
 from jenny.workspace.snapshots.store import LOCK_SECONDS, Store
 from jenny.workspace.snapshots.taking import create
 from jenny.workspace.snapshots.values import Outcome, Plan, Pruned, Trigger
+from jenny.workspace.swap import staging
 from jenny.workspace.versions.record import commit_pending
 from memory.models import SnapshotState
 
@@ -163,6 +164,9 @@ def _keep_versions(workspace: Workspace) -> None:
 def _let_go(workspace: Workspace, now: datetime) -> None:
     """Keep to the rules; what stands in the way is noted, and tried again the next day."""
     row = SnapshotState.of(workspace, now)
+    with contextlib.suppress(OSError, WorkspaceError):
+        # What restores that are over, or were cut short, left in the workspace.
+        staging.sweep(paths.real_root(workspace.root))
     try:
         keep_to_the_rules(workspace, now)
     except LockTimeout:
