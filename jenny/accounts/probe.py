@@ -57,7 +57,8 @@ def ask(endpoint: Endpoint, preset: Preset) -> Answer:
                 if isinstance(event, Counted | StepEnd):
                     usage = event.usage
         except ProviderFault as fault:
-            return Answer(ok=False, sentence=fault.advice)
+            after = time.monotonic() - started
+            return Answer(ok=False, sentence=f"After {after:.1f} seconds: {fault.advice}")
         except AgentError as error:
             return Answer(ok=False, sentence=error.sentence)
         except Cancelled:

@@ -41,6 +41,7 @@ def test_a_refusal_is_told_in_words(server: ModelServer, status: int, said: str)
     answer = probe.ask_apart(Endpoint(server.url, KEY), PRESET)
     assert not answer.ok
     assert said in answer.sentence
+    assert answer.sentence.startswith("After ")
     assert KEY not in answer.sentence
 
 
