@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memory import files, forgotten
+from memory import approved, consents, files, forgotten
 from memory.archive import form
 from memory.history import archive, cursors
 from memory.history.entries import FILE
 from memory.merging import entries, lines, texts
 
 _ARCHIVE = f"{form.FOLDER}/"
+# Ledgers of lines that each hold by their own time: a consent or a yes that was taken back stays
+# so, and what was forgotten stays forgotten.
+_LINES = frozenset({forgotten.PATH, approved.PATH, consents.PATH})
 _NUMBERS = frozenset({cursors.COUNTER, files.CURSOR})
 
 
@@ -29,7 +32,7 @@ class Merged:
 
 def is_ledger(path: str) -> bool:
     """Whether the file at *path* is put together from both sides instead of being replaced."""
-    return is_history(path) or path == forgotten.PATH or path.startswith(_ARCHIVE)
+    return is_history(path) or path in _LINES or path.startswith(_ARCHIVE)
 
 
 def is_history(path: str) -> bool:
@@ -58,7 +61,7 @@ def merge_ledgers(
         if not is_ledger(path) or is_history(path):
             continue
         mine = current.get(path)
-        if path == forgotten.PATH:
+        if path in _LINES:
             found[path] = lines.union(mine or b"", data)
         elif mine is None:
             found[path] = data

@@ -2,12 +2,14 @@
 taken out on purpose comes back."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import archive
+from jenny.workspace.files import Actor
+from memory import archive, consents
 from memory.archive import form
 from memory.archive.form import Archived, Event
 from memory.facts import digest
@@ -137,12 +139,28 @@ def test_an_import_into_an_empty_workspace_goes_on_where_it_was() -> None:
         (HISTORY, True), (CURSOR, True), (COUNTER, True), (STONES, True), (SEGMENT, True),
         ("memory/archive/2026-01-01-0123456789ab.md", True), ("memory/MEMORY.md", False),
         ("memory/.pins.jsonl", False), ("USER.md", False), ("memory/archive.md", False),
+        ("memory/.consents.jsonl", True), ("memory/.approved.jsonl", True),
         ("wikis/a/memory/history.jsonl", False),
     ],
 )  # fmt: skip
 def test_which_files_are_ledgers(path: str, is_one: bool) -> None:
     """These and no others are put together; everything else is brought back as it was."""
     assert is_ledger(path) is is_one
+
+
+def test_a_consent_that_was_withdrawn_stays_so(tmp_path: Path) -> None:
+    """Whoever goes back to a day on which it was given is asked again all the same."""
+    person = Actor("browser")
+    consents.give(tmp_path, "AGENTS.md", person)
+    then = (tmp_path / consents.PATH).read_bytes()
+    consents.withdraw(tmp_path, "AGENTS.md", person)
+    now = (tmp_path / consents.PATH).read_bytes()
+    done = merge_ledgers({consents.PATH: now}, {consents.PATH: then})
+    assert consents.PATH not in done.files
+    (tmp_path / consents.PATH).write_bytes(
+        merge_ledgers({consents.PATH: then}, {consents.PATH: now}).files[consents.PATH]
+    )
+    assert not consents.given(tmp_path)
 
 
 @given(
