@@ -5,15 +5,12 @@ it stood there, and goes on from it. A mark in the workspace's own folder says t
 at all: without it nobody is asked.
 """
 
-import contextlib
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from jenny.agent.prompt import one_line
-from jenny.workspace import paths
-from jenny.workspace.locks import OWN_FOLDER
+from jenny.workspace import marks
 from jenny.workspace.reading import Reading
 from memory import facts
 from memory.approval import placing
@@ -55,25 +52,9 @@ def unwanted(root: Path) -> Waiting:
 
 
 def _asked(root: Path, name: str) -> Waiting:
-    if name not in _SOURCES or not os.path.lexists(f"{root}/{OWN_FOLDER}/{name}"):
+    if name not in _SOURCES or not marks.is_set(root, name):
         return Waiting()
     return _SOURCES[name](root)
-
-
-def mark(root: Path, name: str = MARK) -> None:
-    """Note that there is something to ask for; before there is. The workspace's lock is held."""
-    with paths.open_folder(root, (OWN_FOLDER,), make=True) as folder:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(name, flags, 0o600, dir_fd=folder))
-
-
-def unmark(root: Path, name: str = MARK) -> None:
-    """Note that there is nothing any more; the workspace's lock is held."""
-    with (
-        contextlib.suppress(FileNotFoundError),
-        paths.open_folder(root, (OWN_FOLDER,)) as folder,
-    ):
-        os.unlink(name, dir_fd=folder)
 
 
 def applied(found: Waiting, path: str, text: str | None) -> str | None:

@@ -4,6 +4,7 @@ Rows are read and written under the workspace's lock. The mark that anything wai
 the first row is, and taken away after the last one is gone, so that no chat overlooks one.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,14 +17,17 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.workspace import paths
+from jenny.workspace import marks, paths
 from jenny.workspace.config import Config
+from jenny.workspace.errors import WriteFailed, reason_of
 from memory import facts, files
 from memory.approval import overlay
 from memory.approval.hunks import is_alike
 from memory.approval.values import SETTING, Mode, Piece, Staged, Waiting
 from memory.management.dreaming.lending import give_back
 from memory.models import DreamRun, StagedHunk
+
+log = logging.getLogger(__name__)
 
 # So many of the newest verdicts of a person keep Dream from proposing the same again.
 REMEMBERED = 500
@@ -79,14 +83,15 @@ def as_json(piece: Piece) -> dict[str, Any]:
 
 
 def keep_marks(workspace: Workspace) -> None:
-    """Set the marks in the workspace's folder, or take them away; its lock is held."""
+    """Set the marks in the workspace's folder, or take them away; its lock is held. A mark that
+    stays too long costs a question; where the disk refuses, the next look sees to it."""
     root = paths.real_root(workspace.root)
     rejected = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)
     for name, rows in ((overlay.MARK, open_rows(workspace)), (overlay.UNWANTED, rejected)):
-        if rows.exists():
-            overlay.mark(root, name)
-        else:
-            overlay.unmark(root, name)
+        try:
+            (marks.put if rows.exists() else marks.take)(root, name)
+        except OSError as error:
+            log.warning("approval.not_marked", extra={"cause": type(error).__name__})
 
 
 class RowShelf:
@@ -108,7 +113,11 @@ class RowShelf:
     @contextmanager
     def act(self) -> Iterator[None]:
         """All or nothing of what is put."""
-        overlay.mark(paths.real_root(self._run.workspace.root))
+        try:
+            marks.put(paths.real_root(self._run.workspace.root), overlay.MARK)
+        except OSError as error:
+            message = f"The change could not be put aside: {reason_of(error)}. Nothing was written."
+            raise WriteFailed(message) from error
         try:
             with transaction.atomic():
                 yield
