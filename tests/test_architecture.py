@@ -212,6 +212,7 @@ WRITES_ELSEWHERE = {
     "settings_ui/management/workspaces.py": "folders of workspaces deleted long ago",
     "settings_ui/management/closing.py": "folders of deleted accounts, in the data folder",
     "settings_ui/views/files/upload.py": "parts of uploads, in the data folder",
+    "wikis/index/store.py": "the search index in the data folder's cache",
     "memory/management/commands/snapshot.py": "the file that --output names",
 }
 
