@@ -29,6 +29,9 @@ from jenny.processes import Part
 
 Ready = Callable[[], None]
 
+# How far the memory's worker stands back where processors are short; 0 is as everybody else.
+_NICE = 5
+
 # A proxy is believed about the client's address only from a private network, and only when
 # the operator named an https origin.
 PRIVATE_NETWORKS = [
@@ -147,6 +150,9 @@ def _worker_part(queue: str, threads: int) -> Part:
         _be_quiet()
         worker_ready.connect(lambda **_: ready(), weak=False)
         pulse.start(f"worker-{queue}")
+        if queue == "memory":
+            # A thousand Dreams that are due at once leave the processor to whoever chats.
+            os.nice(_NICE)
         # It warns of pickled messages from strangers; only JSON is accepted here.
         warnings.simplefilter("ignore", SecurityWarning)
         worker = Worker(

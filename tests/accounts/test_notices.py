@@ -89,3 +89,11 @@ def test_a_page_shows_the_way_and_the_button(workspace: Workspace, said: list[No
     assert "&lt;b&gt;Left&lt;/b&gt;" in page
     assert '<a href="/chat/">See it</a>' in page
     assert page.count(">Dismiss</button>") == 1
+
+
+def test_they_cost_a_page_little(workspace: Workspace, django_assert_max_num_queries: Any) -> None:
+    """A handful of queries, each by an index, for all sources together."""
+    notices.of(workspace)
+    with django_assert_max_num_queries(12) as seen:
+        notices.of(workspace)
+    assert seen.captured_queries
