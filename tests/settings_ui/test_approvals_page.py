@@ -8,7 +8,7 @@ from memory import forgotten
 from memory.management import approving, pruning
 from memory.models import DreamEntry
 from tests.model_server import Call
-from tests.settings_ui.test_memory_page import HEADERS, HOSTILE, HTMX, get, words
+from tests.settings_ui.test_memory_page import HEADERS, HOSTILE, HTMX, get, together, words
 from tests.support.dreams import MEMORY, Dreams, add, finish
 from tests.support.stack import PASSWORD
 
@@ -79,6 +79,21 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     assert waits.text() == text
     assert "accepted already" in decide(client, first, "accept")
     assert waits.text().count("Keeps bees") == 1
+
+
+def test_two_tabs_decide_at_once(client: Client, waits: Dreams) -> None:
+    """Accept and never at the same moment: one of them is done, and done once."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    verdicts = ["accept", "never", "accept", "reject"]
+    path = f"/memory/approvals/{hunk}/"
+    acts = [lambda one, v=verdict: one.post(path, {"verdict": v}) for verdict in verdicts]
+    answers = together(client, acts)
+    assert {row.status_code for row in answers} <= {302, 422}
+    (row,) = approving.decided(waits.workspace)
+    is_written = "Keeps bees." in waits.text()
+    is_buried = bool(forgotten.tombstones(waits.root))
+    assert (is_written, is_buried) == (row.state == "accepted", row.state == "never")
+    assert waits.text().count("Keeps bees.") == is_written
 
 
 def test_htmx_gets_what_is_left(client: Client, waits: Dreams) -> None:

@@ -3,6 +3,9 @@
 import html
 import json
 import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
@@ -10,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from jenny.accounts.management import working
-from jenny.accounts.models import Account, Job
+from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.workspace.rules import Actor
 from memory import archive, forgotten, pins
@@ -60,6 +63,23 @@ def wrote(dreams: Dreams, line: str, path: str = MEMORY) -> DreamRun:
     dreams.model.script(finish(saved=[cursor]))
     dreams.model.script("Done.")
     return dreams.run()
+
+
+def together(client: Client, acts: list[Callable[[Client], object]]) -> list[object]:
+    """Do all of it at once, each in a browser of its own with the same session."""
+    start = threading.Barrier(len(acts))
+
+    def one(act: Callable[[Client], object]) -> object:
+        mine = Client(headers=HEADERS)
+        mine.cookies = client.cookies
+        start.wait()
+        try:
+            return act(mine)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(one, acts))
 
 
 def test_empty_pages_teach_the_next_step(client: Client) -> None:
@@ -224,6 +244,14 @@ def test_what_was_set_aside_is_offered_again(client: Client, dreams: Dreams) -> 
     assert "none of these is set aside any more" in answer.content.decode()
 
 
+def test_many_presses_at_once_begin_one_run(client: Client, dreams: Dreams) -> None:
+    """Eight tabs press Dream now in the same moment: all are led to the same run."""
+    dreams.say("- [durable] something")
+    found = together(client, [lambda one: one.post("/memory/dream")["Location"] for _ in range(8)])
+    (run,) = DreamRun.objects.all()
+    assert set(found) == {f"/memory/runs/{run.pk}/"}
+
+
 def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dreams) -> None:
     """Two tabs: the second is told, and led to the same run. A run that waits shows its steps, is
     found again from the picture, and a page that has seen it is told nothing new."""
@@ -308,6 +336,21 @@ def test_the_picture_is_drawn_anew_only_when_something_changed(
     assert answer.status_code == 200
     assert "<html" not in answer.content.decode()
     assert "<strong>1</strong> waiting" in answer.content.decode()
+
+
+def test_a_page_of_another_workspace_loads_anew(client: Client, dreams: Dreams) -> None:
+    """Somebody switched in another tab: the numbers of one workspace never come into the page of
+    another, and a run that is watched is no error."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    page = get(client, "/memory/")
+    (shown,) = re.findall(r'data-workspace="([^"]+)"', page)
+    other = Workspace.make(dreams.workspace.owner, "other")
+    client.post(f"/settings/workspaces/{other.pk}/use")
+    headers = {**HTMX, "X-Workspace": shown}
+    for path in ("/memory/", f"/memory/runs/{run.pk}/", f"/memory/files/{MEMORY}?line=5"):
+        answer = client.get(path, headers=headers)
+        assert answer["HX-Refresh"] == "true", path
+        assert not answer.content
 
 
 def test_the_archive_is_searched_and_brought_back(client: Client, dreams: Dreams) -> None:

@@ -16,7 +16,16 @@ from memory.forgotten import tombstones
 from memory.management import approving
 from settings_ui.views.files.frame import Desk, desk, status_of
 
-__all__ = ["Desk", "desk", "frame", "is_fragment", "number_in", "told"]
+__all__ = [
+    "Desk",
+    "address",
+    "answered_anew",
+    "desk",
+    "frame",
+    "is_fragment",
+    "number_in",
+    "told",
+]
 
 # Longer numbers name nothing.
 _DIGITS = 18
@@ -65,6 +74,15 @@ def address(path: str, line: int | None = None) -> str:
 def is_fragment(request: HttpRequest) -> bool:
     """Whether htmx asks, for a part of the page."""
     return request.headers.get("HX-Request") == "true"
+
+
+def answered_anew(request: HttpRequest, desk: Desk) -> HttpResponse | None:
+    """The answer to a page that asks for a part of itself and is of another workspace than the one
+    that is worked in by now: it loads anew. Nothing for any other."""
+    named = request.headers.get("X-Workspace", "")
+    if is_fragment(request) and named and named != str(desk.row.pk):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return None
 
 
 def number_in(text: str, *, default: int = 0) -> int:

@@ -24,6 +24,7 @@ from settings_ui.views.files.frame import address as file_address
 from settings_ui.views.memory.frame import (
     Desk,
     address,
+    answered_anew,
     desk,
     frame,
     is_fragment,
@@ -67,6 +68,8 @@ class Line:
 def page(request: HttpRequest, path: str) -> HttpResponseBase:
     """The file. ``line`` asks where that one comes from, in full."""
     mine = desk(request)
+    if (elsewhere := answered_anew(request, mine)) is not None:
+        return elsewhere
     file = _file(path)
     asked = number_in(request.GET.get("line", ""))
     context = {"path": path, "asked": asked, "why": _why(mine, path, asked) if asked else None}

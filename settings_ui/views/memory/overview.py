@@ -18,7 +18,15 @@ from memory.management.dreaming import asking, book
 from memory.models import DreamEntry
 from memory.tasks import start
 from settings_ui.views.memory import rehearsal, rows
-from settings_ui.views.memory.frame import Desk, desk, frame, is_fragment, number_in, told
+from settings_ui.views.memory.frame import (
+    Desk,
+    answered_anew,
+    desk,
+    frame,
+    is_fragment,
+    number_in,
+    told,
+)
 from settings_ui.views.memory.picture import picture
 
 NEWEST = 8
@@ -44,11 +52,13 @@ class Aside:
 def page(request: HttpRequest) -> HttpResponseBase:
     """The picture. Asked by htmx for what ``seen`` names, it answers that there is nothing new."""
     mine = desk(request)
+    if (elsewhere := answered_anew(request, mine)) is not None:
+        return elsewhere
     seen = picture(mine.row)
     if is_fragment(request):
         if request.GET.get("seen") == seen.stamp:
             return HttpResponse(status=HTTPStatus.NO_CONTENT)
-        return render(request, "memory/overview.html#live", _context(mine) | {"picture": seen})
+        return render(request, "memory/overview.html#fragment", _context(mine) | {"picture": seen})
     context = frame(mine, "overview") | _context(mine) | {"picture": seen}
     return render(request, "memory/overview.html", context)
 

@@ -13,7 +13,7 @@ from jenny.accounts.models import Job, Workspace
 from jenny.markdown.render import render as markdown
 from settings_ui.pipeline import wording
 from settings_ui.pipeline.differences import read_unified
-from settings_ui.views.memory.frame import desk, frame, is_fragment, told
+from settings_ui.views.memory.frame import answered_anew, desk, frame, is_fragment, told
 
 KIND = "rehearse"
 EXCERPT = 300
@@ -43,6 +43,8 @@ def begin(request: HttpRequest) -> HttpResponseBase:
 def page(request: HttpRequest, job_id: int) -> HttpResponseBase:
     """How far a dry run is, or what it found. A page that waits for it asks again and again."""
     mine = desk(request)
+    if (elsewhere := answered_anew(request, mine)) is not None:
+        return elsewhere
     rows = Job.objects.filter(workspace=mine.row, kind=KIND, pk=min(job_id, _LARGEST))
     job = rows.first()
     if job is None:

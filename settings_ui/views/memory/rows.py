@@ -29,6 +29,7 @@ _COLUMNS = (
     "is_demo",
     "entries",
 )
+_WORKED_OUT = ("all_tokens", "files", "refused", "freed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ def page_of(workspace: Workspace, *, before: int = 0, most: int = 20) -> tuple[l
         freed=KeyTransform("freed", "review", output_field=JSONField()),
     )
     found = list(
-        rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused", "freed")[: most + 1]
+        rows.order_by("-pk").values(*_COLUMNS, "all_tokens", "files", "refused", "freed")[
+            : most + 1
+        ]
     )
     waits = {row["id"] for row in found if row["status"] == "waiting"}
     if waits:

@@ -14,7 +14,15 @@ from memory.management.dreaming import book
 from memory.models import DreamRun
 from settings_ui.pipeline import wording
 from settings_ui.views.memory import report, rows
-from settings_ui.views.memory.frame import Desk, desk, frame, is_fragment, number_in, told
+from settings_ui.views.memory.frame import (
+    Desk,
+    answered_anew,
+    desk,
+    frame,
+    is_fragment,
+    number_in,
+    told,
+)
 
 A_PAGE = 25
 # What htmx takes as "ask no more".
@@ -38,6 +46,8 @@ def listing(request: HttpRequest) -> HttpResponseBase:
 def page(request: HttpRequest, run_id: int) -> HttpResponseBase:
     """One run: how far it is, or what it did. A page that waits for it asks again and again."""
     mine = desk(request)
+    if (elsewhere := answered_anew(request, mine)) is not None:
+        return elsewhere
     run = run_of(mine, run_id)
     if not is_fragment(request):
         return render(request, "memory/run.html", frame(mine, "runs") | _context(mine, run))
