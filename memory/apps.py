@@ -30,12 +30,17 @@ class MemoryConfig(AppConfig):
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
         from jenny.accounts.management import notices, working  # noqa: PLC0415
-        from memory.management import restoring, snapshots, staging  # noqa: PLC0415
-        from memory.management import approval_notices  # noqa: PLC0415
+        from memory.management import (  # noqa: PLC0415
+            approval_notices,
+            restoring,
+            snapshots,
+            staging,
+        )
         from memory.management.dreaming import book, rehearsing  # noqa: PLC0415
         from memory.management.dreaming import notices as dreams  # noqa: PLC0415
 
         register_row_check(snapshots.check)
+        register_row_check(approval_notices.check)
         notices.register("approvals", approval_notices.of)
         working.register(restoring.KIND, restoring.ABOUT)
         working.register(rehearsing.KIND, rehearsing.ABOUT)

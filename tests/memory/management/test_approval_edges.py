@@ -11,12 +11,13 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from jenny.accounts.management import notices
+from jenny.workspace import marks
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.undo import undo
 from memory import archive, context, forgotten, skills
 from memory.approval import overlay
 from memory.history import recorded
-from memory.management import approving, pruning
+from memory.management import approval_notices, approving, pruning
 from memory.management.why import why
 from memory.models import DreamRun, LargePrune, StagedHunk
 from tests.memory.management.test_approving import START, dream, edit, owner, waits
@@ -264,6 +265,18 @@ def test_the_command(waits):
     assert len(json.loads(call("list", "--decided", "--json"))["hunks"]) == 4
     with pytest.raises(SystemExit):
         call("accept", "999", "--json")
+
+
+def test_the_check_tells_what_waits(waits):
+    """``check_workspace`` says what waits and since when, and puts a lost mark right."""
+    dream(waits, lambda n: edit("painted red", "painted green", n))
+    marks.take(waits.root, overlay.MARK)
+    (waits.root / MEMORY).write_text(START.replace("painted red", "painted blue"))
+    (found,) = approval_notices.check(waits.workspace, repair=False)
+    assert "1 change of Dream's waits for approval, since 20" in found.sentence
+    assert "1 of them found no place" in found.sentence
+    assert "approvals list" in found.cure
+    assert marks.is_set(waits.root, overlay.MARK)
 
 
 def test_nobody_is_asked_where_nothing_waits(dreams, django_assert_num_queries):
