@@ -59,7 +59,9 @@ def take_in(job_id: int) -> None:
 
 @shared_task(name="backup.tidy")
 def tidy_backups() -> None:
-    """Let go of backups that nobody fetched in time, and of keys that nobody took."""
+    """Let go of backups that nobody fetched in time, and of keys that nobody took; settle imports
+    that died when they could not be settled."""
+    taking_in.settle_left()
     shelf.tidy()
 
 

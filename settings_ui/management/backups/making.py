@@ -28,7 +28,7 @@ from jenny.workspace.snapshots.values import counted, sized
 from jenny.workspace.versions.record import commit_pending
 from jenny.workspace.versions.writes import GIT_DIR
 from memory.management import carrying, snapshots
-from settings_ui.management.backups import shelf
+from settings_ui.management.backups import pace, shelf
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def work(job: Job) -> working.Ended:
             place.file,
             lock=lock,
             with_history=bool(job.arguments.get("history", True)),
-            progress=job.progress,
+            progress=pace.telling(job),
         )
         place.note(made=manifest.made)
     except BaseException:

@@ -1,4 +1,4 @@
-"""A backup whose history speaks of conversations and messages by the numbers that they have here."""
+"""A backup whose history speaks of conversations and messages by their numbers here."""
 
 import hashlib
 from collections.abc import Iterator

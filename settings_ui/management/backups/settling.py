@@ -15,6 +15,7 @@ from jenny.workspace.backup import joining
 from jenny.workspace.backup.rows import Row
 from jenny.workspace.backup.unbundling import Unbundled
 from jenny.workspace.git.objects import id_of
+from jenny.workspace.swap import staging
 from jenny.workspace.versions import record, scan
 from memory.backup import fields as ledgers
 from memory.management import carrying
@@ -38,6 +39,7 @@ def settle(job: Job, workspace: Workspace, folder: Path) -> bool:
     # Whoever takes the lock settles a swap that was cut short.
     with acts.locked(root, timeout=_LOCK_SECONDS):
         is_done = _is_done(root, job.arguments["marks"])
+    staging.sweep(root)
     if is_done:
         finish(workspace, folder)
     with transaction.atomic():

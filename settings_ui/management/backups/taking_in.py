@@ -1,6 +1,7 @@
 """Imports as jobs: a file is looked at first, then, when a person agreed, taken in."""
 
 import contextlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from jenny.accounts.models import Account, Job, Workspace
 from jenny.workspace.errors import BackupRefused, WorkspaceError, WriteFailed, reason_of
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.management import workspaces
-from settings_ui.management.backups import entering, looking, settling, shelf
+from settings_ui.management.backups import entering, looking, pace, settling, shelf
 from settings_ui.management.backups.entering import Entered
 from settings_ui.management.backups.looking import Preview
 from settings_ui.management.backups.shelf import Place
 
 KIND = "import"
 CHECK, ENTER = "check", "enter"
+log = logging.getLogger(__name__)
+
 _NOTHING = "Nothing was changed by it."
 
 type Progress = Callable[[int, int, str], None]
@@ -61,7 +64,7 @@ def work(job: Job) -> working.Ended:
     place.hold()
     try:
         key = place.key(take=True)
-        done = run(job, place.file, key, place.path, progress=job.progress)
+        done = run(job, place.file, key, place.path, progress=pace.telling(job))
     except BaseException:
         if "undoing" not in job.arguments:
             place.drop()
@@ -74,7 +77,7 @@ def _checked(job: Job, place: Place) -> working.Ended:
     """Look at it, and keep what it would change for the page."""
     try:
         key = place.key(take=False)
-        found = look(_target(job), place.file, key, place.path, progress=job.progress)
+        found = look(_target(job), place.file, key, place.path, progress=pace.telling(job))
     except BaseException:
         place.drop()
         raise
@@ -144,8 +147,8 @@ def by_command(
     Raises:
         WorkspaceError: nothing was changed, and why.
     """
+    _bury(workspace)
     place = shelf.new(None, command=True)
-    place.hold()
     arguments = {"folder": place.name, "stage": ENTER, "new": new}
     job = Job.ask(workspace, None, KIND, arguments)
     if not job.is_new:
@@ -159,7 +162,8 @@ def by_command(
     found: list[Entered] = []
 
     def in_place(claimed: Job) -> working.Ended:
-        found.append(run(claimed, path, key, place.path, progress=claimed.progress))
+        place.hold()
+        found.append(run(claimed, path, key, place.path, progress=pace.telling(claimed)))
         return working.Ended(told(found[0], claimed), _result(found[0]))
 
     ended = working.carry_out(job.pk, in_place)
@@ -168,6 +172,29 @@ def by_command(
     if ended is None or not found:
         raise BackupRefused(ended.sentence if ended else "The import was taken for dead.")
     return ended, found[0]
+
+
+def settle_left() -> None:
+    """Settle imports that ended badly at a moment when that could not be done."""
+    rows = Job.objects.filter(kind=KIND, arguments__has_key="undoing")
+    for job in rows.exclude(state__in=Job.OPEN).select_related("workspace__owner")[:20]:
+        try:
+            after_death(job)
+        except WorkspaceError as error:
+            log.warning("backup.not_settled", extra={"job": job.pk, "why": error.sentence})
+
+
+def _bury(workspace: Workspace) -> None:
+    """Settle an import whose process was killed on this machine, without waiting until its
+    heartbeat is old: a command may be all that runs."""
+    settle_left()
+    rows = Job.objects.filter(workspace=workspace, kind=KIND, state=Job.State.RUNNING)
+    for job in rows.select_related("workspace__owner"):
+        if pace.is_gone(job):
+            sentence = after_death(job)
+            Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, holder=job.holder).update(
+                state=Job.State.INTERRUPTED, sentence=sentence, doing="", ended_at=Now()
+            )
 
 
 def told(done: Entered, job: Job) -> str:
