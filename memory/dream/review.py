@@ -14,7 +14,7 @@ from jenny.agent.watch import Watch
 from jenny.workspace import seed
 from jenny.workspace.errors import VersionsOff
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions import record, scan
+from jenny.workspace.versions import messages, record, scan
 from jenny.workspace.versions.writes import RunNote
 from memory import budgets, facts, files, near
 from memory.dream import (
@@ -36,7 +36,6 @@ from memory.dream.tools import Hand, toolbox
 from memory.dream.turn import Said
 from memory.dream.values import Batch
 
-SUBJECT = "dream: review pass"
 # Behind a run's name: what the write log calls its review.
 SUFFIX = ":review"
 # Once so many entries are gone, or such a share of a file, it is enough for one pass.
@@ -85,7 +84,7 @@ class _Pass:
         self._found = found
         self._snapshot = snapshot
         self._name = f"{ground.job.run}{SUFFIX}"
-        self._note = RunNote(self._name, SUBJECT, (ground.done.cursor_from or 0, None))
+        self._note = RunNote(self._name, messages.REVIEW, (ground.done.cursor_from or 0, None))
         self._began = time.time()
 
     def run(self) -> None:
@@ -126,7 +125,7 @@ class _Pass:
             watch.heed(lambda: job.watch.reason)
             try:
                 answer = turn.ask(
-                    provider=job.model(),
+                    provider=job.model().counted_as("review"),
                     system=prompt.review_system(self._ground.root, snapshot=self._snapshot),
                     first=prompt.review_message(),
                     toolbox=toolbox(hand, watch=watch, max_result_chars=own.max_result_chars),

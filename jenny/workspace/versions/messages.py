@@ -19,6 +19,8 @@ DIFF_CHARS = 6000
 EDITS = "chore: memory edits made outside a Dream run"
 FIRST = "init: first version of the memory files"
 UNDO_RUN = "undo:"
+# The subject of what a review of Dream's did, which is a part of a run.
+REVIEW = "dream: review pass"
 
 _PREFIXES: dict[str, VersionKind] = {
     "dream:": "dream",
@@ -126,6 +128,11 @@ def read(commit: Commit) -> Version:
         cursor=_cursor_in(facts.get("Cursor", "")),
         undoes=undoes if is_id(undoes) else None,
     )
+
+
+def has_read(version: Version) -> bool:
+    """Whether a version is of a run that read the history: a review of Dream's reads none of it."""
+    return version.kind == "dream" and not version.subject.startswith(REVIEW)
 
 
 def cursor_out(cursor: tuple[int, int | None]) -> str:

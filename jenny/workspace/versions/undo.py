@@ -263,7 +263,7 @@ def _cursor(root: Path, history: History, version: Version) -> CursorStep:
     """Dream's cursor goes back only with its newest run that stands, and never forward."""
     data = None if obstacles.in_the_way(root, CURSOR) else scan.content(root, CURSOR)
     now = cursor_in(data)
-    if version.kind != "dream":
+    if not messages.has_read(version):
         return CursorStep(now, now)
     began, ended = version.cursor or (None, None)
     if began is None and version.parent is not None:
@@ -283,7 +283,7 @@ def _newest_standing(history: History) -> str | None:
             continue
         if row.kind == "restore" and row.undoes:
             undone.add(row.undoes)
-        elif row.kind == "dream":
+        elif messages.has_read(row):
             return row.sha
     return None
 

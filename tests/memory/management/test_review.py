@@ -1,6 +1,7 @@
 """The review pass of a run: over real files, versions and the ledger of origins."""
 
 import pytest
+from django.core.management import call_command
 
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions.history import open_history
@@ -342,3 +343,22 @@ def test_a_pass_that_lost_its_run_writes_nothing(dreams):
             open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- Two.\n")
     assert refused.value.rule == "epoch"
     assert "- One." in dreams.text()
+
+
+def test_a_review_is_undone_by_itself(dreams):
+    """Its files are as they were, byte for byte; Dream's place, which it never moved, stays where
+    the runs before and after it have put it."""
+    dreams.say("- [ephemeral] Rain.", "- [ephemeral] Snow.")
+    dreams.model.always(batch_of, "I know.")
+    text = "# Memory\n\n- Dentist on 2 March 2025.\n- The hives are blue, all four of them.\n"
+    write(dreams, text)
+    assert (dreams.run().status, dreams.cursor) == ("nothing_new", 2)
+    make_due(dreams)
+    dreams.say("- [ephemeral] Hail.")
+    dreams.model.script(archived(MEMORY, "Dentist on 2 March 2025."), when=is_review)
+    run = dreams.run()
+    assert run.review["status"] == "completed", run.told
+    assert dreams.cursor == 3
+    call_command("versions", "restore", run.review["commits"][0])
+    assert dreams.text() == text
+    assert dreams.cursor == 3
