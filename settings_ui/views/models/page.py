@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -101,7 +102,7 @@ def assign(request: HttpRequest) -> HttpResponse:
 def look(request: HttpRequest) -> HttpResponse:
     """Look for model servers on this machine; they are shown, and nothing is saved."""
     person, workspace = access.account(request), access.workspace(request)
-    found = local_servers.look(own_port=_own_port(request))
+    found = local_servers.look(own_port=settings.JENNY_PORT)
     if request.headers.get("HX-Request") == "true":
         return render(request, "settings/models.html#found", {"found": found})
     return _page(request, person, load(workspace.root), found=found)
@@ -151,12 +152,6 @@ def remove_key(request: HttpRequest, key_id: int) -> HttpResponseBase:
     row.delete()
     messages.success(request, f"The key for {row.origin} is forgotten here. It still works there.")
     return redirect(PAGE)
-
-
-def _own_port(request: HttpRequest) -> int:
-    """The port that Jenny herself answers on, which is no model's."""
-    port = request.META.get("SERVER_PORT", "")
-    return int(port) if str(port).isdecimal() else 0
 
 
 def _uses(workspace: Workspace, config: Config) -> dict[str, list[str]]:
