@@ -362,3 +362,28 @@ def test_a_review_is_undone_by_itself(dreams):
     call_command("versions", "restore", run.review["commits"][0])
     assert dreams.text() == text
     assert dreams.cursor == 3
+
+
+def test_a_full_file_gets_room_when_dream_is_stuck(dreams):
+    """Two runs find no room for a fact; the third begins with a review, whose room is there when
+    the fact is written. The counts begin anew, so that the next time it is stuck it is helped
+    again."""
+    old = [f"- Old thing number {number}, long over, {'x' * 70}.\n" for number in range(30)]
+    write(dreams, ("# Memory\n\n" + "".join(old))[:2_950].rsplit("\n", 1)[0] + "\n")
+    fact = "The bees are fed on Mondays, at eight, by the barn, and never by Bo himself."
+    (one,) = dreams.say(f"- [durable] {fact}")
+    for _ in range(2):
+        dreams.model.script(add(f"- {fact} {'y' * 300}", one), when=batch_of)
+        dreams.model.script("No room.", when=batch_of)
+        dreams.model.script("None.", when=batch_of)
+        assert dreams.run().status == "wrote_nothing"
+    assert not reviews(dreams)
+    for line in old[:6]:
+        dreams.model.script(archived(MEMORY, line[2:-1]), when=is_review)
+    dreams.model.script(add(f"- {fact}", one), when=batch_of)
+    dreams.model.script(finish(saved=[one]), when=batch_of)
+    run = dreams.run()
+    assert (run.review["due"], run.review["status"]) == ("forced", "completed"), run.told
+    assert (run.status, dreams.cursor) == ("completed", one), run.told
+    assert fact in dreams.text()
+    assert dreams.counters == Counters(runs_since_review=1)
