@@ -99,7 +99,17 @@ class Archive:
 def line(row: Mapping[str, Any]) -> bytes:
     """A row as a line. A NUL, or half of a character, which no database keeps, is replaced."""
     text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").replace(b"\\u0000", "\ufffd".encode()) + b"\n"
+    if "\\u0000" in text:  # a NUL, or a text that speaks of one
+        text = json.dumps(_without_nul(row), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    if isinstance(value, Mapping):
+        return {_without_nul(name): _without_nul(one) for name, one in value.items()}
+    return [_without_nul(one) for one in value] if isinstance(value, list) else value
 
 
 def _told(manifest: Manifest) -> dict[str, Any]:

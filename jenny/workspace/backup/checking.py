@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import io
-import json
 import shutil
 import stat
 import zipfile
@@ -17,6 +16,7 @@ from jenny.workspace import names
 from jenny.workspace.backup import directory, histories, unbundling
 from jenny.workspace.backup.archive import modified
 from jenny.workspace.backup.directory import refused
+from jenny.workspace.backup.lines import row_of
 from jenny.workspace.backup.opening import Opened, is_sealed
 from jenny.workspace.backup.unbundling import Unbundled
 from jenny.workspace.backup.values import (
@@ -170,7 +170,7 @@ class Backup:
                 data = stream.readline(MOST_LINE_BYTES + 1)
                 if not data:
                     return
-                yield _row(data, f"{name}, line {count + 1}")
+                yield row_of(data, f"{name}, line {count + 1}")
         raise refused(f"holds more than {MOST_LINES:,} lines in {name}")
 
     # A source of a restore -----------------------------------------------------------------
@@ -225,7 +225,7 @@ class Backup:
         row = self._inside.parts[MANIFEST]
         if row.file_size > MOST_MANIFEST_BYTES:
             raise refused("has a manifest that is too large")
-        data = _row(b"".join(self._pieces(row)), MANIFEST)
+        data = row_of(b"".join(self._pieces(row)), MANIFEST)
         number = data.pop("jenny backup", None)
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             raise refused("does not say what it is")
@@ -258,25 +258,6 @@ def _as_refusal() -> Iterator[None]:
         yield
     except _BROKEN as error:
         raise refused("holds a damaged zip") from error
-
-
-def _row(data: bytes, where: str) -> dict[str, Any]:
-    """A line of JSON: an object, and of no more than a database can keep."""
-    if len(data) > MOST_LINE_BYTES:
-        raise refused(f"is damaged at {where}")
-    try:
-        row = json.loads(data.decode("utf-8"), parse_constant=_no_number)
-        json.dumps(row, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        raise refused(f"is damaged at {where}") from error
-    if not isinstance(row, dict) or b"\\u0000" in data:
-        raise refused(f"is damaged at {where}")
-    return row
-
-
-def _no_number(text: str) -> None:
-    """Infinity and the like are no JSON."""
-    raise ValueError(text)
 
 
 def _manifest_of(data: dict[str, Any]) -> Manifest:

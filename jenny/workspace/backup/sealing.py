@@ -7,6 +7,7 @@ added or another file's is seen, and so is a header that somebody changed.
 
 import os
 import struct
+import unicodedata
 from dataclasses import dataclass
 from typing import BinaryIO, Self
 
@@ -96,7 +97,8 @@ class Header:
 
     def derive(self, passphrase: str) -> bytes:
         """The file's key. It takes about a fifth of a second, and 64 MB of memory."""
-        secret = passphrase.encode("utf-8", "surrogatepass")
+        # The same letters, however a keyboard puts them together.
+        secret = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
         if self.kdf == SCRYPT:
             scrypt = Scrypt(salt=self.salt, length=KEY_BYTES, n=1 << self.log_n, r=self.r, p=self.p)
             return scrypt.derive(secret)

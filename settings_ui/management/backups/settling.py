@@ -61,7 +61,12 @@ def finish(workspace: Workspace, folder: Path) -> int:
     Raises:
         WorkspaceError: not all of it is joined yet; again is safe.
     """
-    plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+    try:
+        plan = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        # Somebody removed the folder: files and conversations are there, their past is not.
+        log.warning("backup.history_lost", extra={"workspace": str(workspace.pk)})
+        return 0
     new = 0
     if plan["snapshots"]:
         fetched = Unbundled(folder / "snapshots.git", plan["snapshots"], 0)

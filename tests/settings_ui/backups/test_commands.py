@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from jenny.accounts.models import Account, ApiKey, Job, Workspace
 from jenny.chat.models import Conversation, Message
+from jenny.workspace.backup import checking
 from jenny.workspace.backup.opening import Opened, header_of
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.snapshots import shelf
@@ -185,7 +186,8 @@ def test_hostile_backups_change_nothing(home: Workspace, tmp_path: Path) -> None
     for name, make in HOSTILE.items():
         path.write_bytes(make())
         for more in ((), ("--new", "Second")):
-            refused(path, *more, name=name, workspace=home.slug)
+            said = refusal(path, *more, workspace=home.slug)
+            assert re.search(r"Nothing was changed|cannot be opened", said), name
         assert bytes_of(home.root) == before, name
         assert rows_of() == rows, name
         assert list((home.root.parents[1] / "backups").glob("*")) == [], name
@@ -193,14 +195,28 @@ def test_hostile_backups_change_nothing(home: Workspace, tmp_path: Path) -> None
     assert snapshots.store_of(home).ids() == shots
 
 
-def refused(path: Path, *more: str, name: str, workspace: str) -> None:
-    """The command refuses it in a sentence."""
+def refusal(path: Path, *more: str, workspace: str) -> str:
+    """What the command says when it refuses; empty when it does not."""
     try:
         call_command("import", str(path), *more, workspace=workspace, stdout=StringIO())
     except CommandError as error:
-        assert re.search(r"Nothing was changed|cannot be opened", str(error)), name
-    else:
-        pytest.fail(name)
+        return str(error)
+    return ""
+
+
+def test_a_full_disk_is_seen_before_anything_is_written(
+    home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a backup nor an import is begun that there is no room for."""
+    path = tmp_path / "backup"
+    exported(home, path)
+    before, rows = bytes_of(home.root), rows_of()
+    monkeypatch.setattr(checking, "free_bytes", lambda _: 1_000)
+    assert "not enough room" in refusal(path, workspace=home.slug)
+    with pytest.raises(CommandError, match="not enough room"):
+        call_command("export", str(tmp_path / "other"), workspace=home.slug)
+    assert {entry.name for entry in tmp_path.iterdir()} == {"backup"}
+    assert (bytes_of(home.root), rows_of()) == (before, rows)
 
 
 def test_a_wrong_passphrase_is_told_like_damage(

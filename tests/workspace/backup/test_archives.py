@@ -33,7 +33,7 @@ def check(path: Path, spool: Path, key: bytes | None = None) -> None:
 def test_everything_comes_back(tmp_path: Path, root: Path, make: Make, plain: bool) -> None:
     """Bytes, permissions, times to the second, empty folders and odd names; snapshots and
     versions; rows; and of the encrypted file not a word can be read."""
-    path = make(plain=plain, rows=({"row": "message", "text": "hällo\u2028 \ud800 \0"},))
+    path = make(plain=plain, rows=({"row": "message", "text": "hällo\u2028 \ud800 \0 \\u0000"},))
     with Backup(path, None if plain else KEY, {TABLE}) as backup:
         backup.check_all_bytes()
         backup.check_files()
@@ -47,7 +47,9 @@ def test_everything_comes_back(tmp_path: Path, root: Path, make: Make, plain: bo
         assert rows["empty"].is_folder
         assert rows["run.sh"].mode == 0o755
         assert rows["USER.md"].modified == 1_700_000_001 * 10**9
-        assert list(backup.lines(TABLE)) == [{"row": "message", "text": "hällo\u2028 ? \ufffd"}]
+        assert list(backup.lines(TABLE)) == [
+            {"row": "message", "text": "hällo\u2028 ? \ufffd \\u0000"}
+        ]
         manifest = backup.manifest
         assert (manifest.files, manifest.messages, manifest.snapshots) == (len(found), 1, 2)
         assert manifest.versions == 2
