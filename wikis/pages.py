@@ -4,13 +4,11 @@ A path here is written from the wiki's folder: ``wiki/concepts/hive.md``, ``log/
 Nothing in this module keeps anything in memory; ``wikis.index`` does.
 """
 
-import datetime as dt
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
@@ -19,6 +17,7 @@ from jenny.workspace.content import version_of
 from jenny.workspace.errors import FileMissing, PathRefused
 from jenny.workspace.paths import Place
 from wikis.errors import PageRefused, WikiMissing
+from wikis.heads import Head, head, one_line
 
 WIKIS = "wikis"
 PAGES = "wiki"
@@ -30,15 +29,12 @@ AUDIT = "audit"
 ENDINGS = (".md", ".markdown")
 # Of a longer page the beginning is shown, and it is not edited in the browser.
 PAGE_BYTES = 1_000_000
-TITLE_CHARS = 200
-SHOWN_TAGS = 50
 
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _ANY_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
 _FENCED = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKS = re.compile(r"[*`]|\[\[|\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
-_DATES = ("date", "created", "updated")
 
 
 @dataclass(frozen=True)
@@ -72,17 +68,6 @@ class Wiki:
     def inside(self, place: Place) -> str:
         """The path from this wiki's folder of a place in it."""
         return "/".join(place.parts[len(self.base.parts) :])
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What is shown of a page's header; of one that cannot be read, why (``problem``)."""
-
-    title: str = ""
-    type: str = ""
-    tags: tuple[str, ...] = ()
-    dates: tuple[tuple[str, str], ...] = ()
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,29 +177,12 @@ def decoded(data: bytes, *, is_cut: bool = False) -> tuple[str, str]:
         return data.decode("utf-8", "replace"), problem
 
 
-def head(header: front_matter.FrontMatter) -> Head:
-    """What is shown of a header: title, type, tags and dates, nothing else."""
-    values = header.values
-    dates = tuple(
-        (name, shown)
-        for name in _DATES
-        if (shown := _day(values.get(name))) and len(shown) < 40  # noqa: PLR2004
-    )
-    return Head(
-        _line(values.get("title")),
-        _line(values.get("type")),
-        _tags(values.get("tags")),
-        dates,
-        header.problem,
-    )
-
-
 def title_of(path: str, body: str) -> str:
     """A page's title without a header: its first heading, else its file's name in words."""
     fence = _FENCE.search(body)
     found = _HEADING.search(body, 0, fence.start() if fence else len(body))
     if found:
-        return _line(_MARKS.sub("", found[1]))
+        return one_line(_MARKS.sub("", found[1]))
     name = path.rpartition("/")[2]
     stem = without_ending(name)
     if stem == "index" and "/" in path:
@@ -233,7 +201,7 @@ def headings(body: str) -> Iterator[str]:
         if found and (not fence or found[1].startswith(fence)):
             fence = "" if fence else found[1]
         elif not fence and (heading := _ANY_HEADING.match(line)):
-            yield _line(_MARKS.sub("", heading[1]))
+            yield one_line(_MARKS.sub("", heading[1]))
 
 
 def is_page(path: str) -> bool:
@@ -279,28 +247,3 @@ def index_of(wiki: Wiki, folder: str) -> str:
     except (PathRefused, PageRefused, FileMissing):
         return ""
     return path if place.status is not None and not place.is_folder else ""
-
-
-def _line(value: Any) -> str:
-    """A header's value as one line; nothing for what is no plain value."""
-    if value is None or isinstance(value, dict | list):
-        return ""
-    return " ".join(str(value).split())[:TITLE_CHARS]
-
-
-def _tags(value: Any) -> tuple[str, ...]:
-    """Tags from a list, or from one line parted by commas."""
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list):
-        return ()
-    found = [_line(one).lstrip("#") for one in value]
-    return tuple(dict.fromkeys(tag for tag in found if tag))[:SHOWN_TAGS]
-
-
-def _day(value: Any) -> str:
-    if isinstance(value, dt.datetime):
-        return f"{value:%Y-%m-%d %H:%M}"
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    return _line(value)

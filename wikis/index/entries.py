@@ -8,9 +8,8 @@ from hashlib import blake2b
 from typing import Any
 
 from jenny.markdown import front_matter
-from wikis import pages
+from wikis import heads, pages
 from wikis.links.finding import Link, find
-from wikis.pages import Head
 
 # Headings, and characters of text, that are kept of one page.
 HEADINGS = 500
@@ -77,7 +76,7 @@ def parse(path: str, data: bytes, size: int, modified: float) -> Parsed:
             "Make it smaller, or part it."
         )
     header = front_matter.read(text)
-    head: Head = pages.head(header)
+    head = heads.head(header)
     words = header.body.split()
     headings = tuple(pages.headings(header.body))[:HEADINGS]
     entry = Entry(

@@ -54,7 +54,7 @@ class Resolver:
             if path in self.paths:
                 return Target(path)
         slug = names.slug(pages.without_ending(plain))
-        found = self._slugs.get(slug) or ("" if "/" in slug else self._stems.get(slug))
+        found = self._slugs.get(slug) or (() if "/" in slug else self._stems.get(slug, ()))
         return _one(found) if found and slug else NOWHERE
 
     def _near(self, target: str, source: str) -> Target:

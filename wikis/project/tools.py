@@ -10,7 +10,7 @@ from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
-from wikis import making, pages
+from wikis import heads, making, pages
 from wikis.project import log, sections
 
 _LISTED = 500
@@ -130,7 +130,7 @@ def _title(context: ToolContext, path: str, inside: str) -> str:
     data = context.workspace.read(path, limit=pages.PAGE_BYTES).data[:20_000]
     text, _ = pages.decoded(data, is_cut=True)
     header = front_matter.read(text)
-    return one_line(pages.head(header).title or pages.title_of(inside, header.body), _TITLE_CHARS)
+    return one_line(heads.head(header).title or pages.title_of(inside, header.body), _TITLE_CHARS)
 
 
 def _now(context: ToolContext) -> datetime:
