@@ -270,10 +270,11 @@ def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dr
     seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
     path = f"/memory/runs/{run.pk}/"
     assert client.get(path, {"seen": seen}, headers=HTMX).status_code == 204
-    DreamRun.objects.filter(pk=run.pk).update(state="running", cursor_from=0, snapshot="1-a")
+    DreamRun.objects.filter(pk=run.pk).update(state="running", cursor_from=0, input_tokens=1234)
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 200
     assert "Reads what was said" in answer.content.decode()
+    assert "1,234 tokens so far" in answer.content.decode()
     DreamRun.objects.filter(pk=run.pk).update(state="ended", status="nothing_new")
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 286

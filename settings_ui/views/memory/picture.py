@@ -119,11 +119,6 @@ class Picture:
     gauges: tuple[Gauge, ...]
 
     @property
-    def is_new(self) -> bool:
-        """Whether nothing has come through the pipeline yet."""
-        return self.history.look.entries == 0 and self.dream.last is None and not self.dream.live
-
-    @property
     def stamp(self) -> str:
         """Other numbers, another stamp: a page that shows this one need not be drawn anew."""
         run, last = self.dream.live, self.dream.last

@@ -111,4 +111,4 @@ def _context(mine: Desk, run: DreamRun) -> dict[str, Any]:
 
 def _stamp(run: DreamRun) -> str:
     """Changes with what the page shows of a run that is under way."""
-    return f"{run.state}-{run.cursor_from}-{run.snapshot}"
+    return f"{run.state}-{run.cursor_from}-{run.tokens}"
