@@ -147,6 +147,16 @@ def test_a_new_name_is_followed_everywhere(
         assert answer.status_code == 422
 
 
+def test_a_key_says_what_it_is_for(client: Client, root: Path, home: str) -> None:
+    """By its address; one that nothing here uses says that, too."""
+    place = "http://localhost:11434"
+    said(client, HOME, **BASE, **UNTRIED, apiKey="sk-local-0123456789")
+    (key,) = client.get(PAGE).context["keys"]
+    assert (key["row"].origin, key["used_by"]) == (place, ["home"])
+    said(client, HOME, **BASE | {"baseUrl": "http://localhost:1"}, **UNTRIED)
+    assert "for no preset of this workspace" in client.get(PAGE).text
+
+
 def test_a_copy_is_another_preset(client: Client, root: Path, home: str) -> None:
     """With all that the first one says; each copy has a name of its own."""
     said(client, HOME, **BASE, **PRICES)

@@ -1,16 +1,23 @@
 """All calls to models were paused, or a day's limit was reached, and they are resumed: what waited
 in conversations goes on."""
 
+from uuid import UUID
+
 from django.db import transaction
+from django.db.models import Count, Q
 
 from jenny.accounts.models import Workspace
 from jenny.agent.errors import WAITS
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.tasks.publish import Publisher
+from jenny.chat.tasks.accept import first_words
+from jenny.chat.tasks.publish import Publisher, hand_over
+from jenny.chat.tasks.titles import make_title
 from jenny.chat.tasks.turns import queue_turn
 
 # Why a turn waits (its row's reason).
 _REASONS = tuple(WAITS)
+# The newest conversations may lack a title that was not made because of the pause.
+_LOOKED_AT = 20
 
 
 def resume(workspace: Workspace) -> int:
@@ -19,7 +26,24 @@ def resume(workspace: Workspace) -> int:
         conversation__workspace=workspace, reason__in=_REASONS, can_retry=True, retried=False
     )
     chats = Conversation.objects.filter(pk__in=waiting.values("conversation"))
+    for pk in _without_title(workspace):
+        hand_over(make_title, str(pk))
     return sum(_goes_on(chat) for chat in chats.select_related("workspace__owner"))
+
+
+def _without_title(workspace: Workspace) -> list[UUID]:
+    """Conversations whose first answer came just before the pause: their titles are still the first
+    words. A title that is made twice is the same title."""
+    newest = Conversation.objects.filter(workspace=workspace, titled_by_hand=False).annotate(
+        done=Count("turns", filter=Q(turns__state=Turn.State.DONE))
+    )
+    rows = newest.filter(done=1).order_by("-active_at")[:_LOOKED_AT]
+    found = []
+    for chat in rows:
+        first = chat.messages.filter(kind=Message.Kind.USER).order_by("pk").first()
+        if first is not None and chat.title == first_words(first.text):
+            found.append(chat.pk)
+    return found
 
 
 def _goes_on(chat: Conversation) -> bool:

@@ -21,7 +21,7 @@ from jenny.workspace.errors import WorkspaceError
 from settings_ui import local_servers, privacy
 from settings_ui.local_servers import Found
 from settings_ui.views.models.preset import PAGE, REMOVED
-from settings_ui.views.models.rows import row_of
+from settings_ui.views.models.rows import place_of, row_of
 from settings_ui.views.privacy import chosen_models
 
 
@@ -186,7 +186,18 @@ def _page(
             row_of(config, choice, stored, current=current, uses=uses.get(choice.name, ()))
             for choice in endpoints.menu(config, environment)
         ],
-        "keys": [{"row": row, "is_readable": row.reveal() is not None} for row in stored.values()],
+        "keys": [
+            {
+                "row": row,
+                "is_readable": row.reveal() is not None,
+                "used_by": [
+                    choice.name
+                    for choice in endpoints.menu(config, environment)
+                    if not choice.is_demo and place_of(choice) == row.origin
+                ],
+            }
+            for row in stored.values()
+        ],
         "removed": request.session.get(REMOVED),
         "environment_problem": environment.problem,
         "config_notices": config.notices,

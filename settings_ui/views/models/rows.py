@@ -48,11 +48,17 @@ def row_of(
     )
 
 
+def place_of(choice: endpoints.Choice) -> str:
+    """The origin that a model is asked at; empty when its address cannot be used."""
+    try:
+        return origin(choice.preset.base_url)
+    except ConnectionProblem:
+        return ""
+
+
 def _key_in_words(choice: endpoints.Choice, stored: dict[str, ApiKey]) -> str:
     environment = access.environment()
-    try:
-        place = origin(choice.preset.base_url)
-    except ConnectionProblem:
+    if not (place := place_of(choice)):
         return "none: the address cannot be used"
     if place in stored:
         row = stored[place]
