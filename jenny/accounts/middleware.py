@@ -140,7 +140,7 @@ class WorkspaceMiddleware:
 
 
 # What is about the account, whichever workspace it works in.
-_ACCOUNT_WIDE = ("/logout/", "/login/", "/settings/account/", "/settings/workspaces/")
+_ACCOUNT_WIDE = ("/logout/", "/login/", "/operator/", "/settings/account/", "/settings/workspaces/")
 
 
 def _meant_elsewhere(request: HttpRequest, named: str, now_in: str) -> HttpResponse:
