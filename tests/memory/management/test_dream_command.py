@@ -5,6 +5,7 @@ import json
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
 
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message
@@ -80,3 +81,34 @@ def test_an_outcome_outlives_its_conversation(dreams):
     telling.announce(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
     telling.announce(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
     assert replies(chat) == ["Dream has failed."]
+
+
+def test_the_alarm_is_everywhere_until_dream_gets_on(dreams, caplog):
+    """At the fourth failure in a row: on every page, in the newest chat (once), and in the log as
+    an error, with the cause, since it is known. Once a run gets on no page says it any more."""
+    chat = Conversation.objects.create(workspace=dreams.workspace)
+    client = Client()
+    client.force_login(dreams.workspace.owner)
+    (one,) = dreams.say("- [durable] Bees.")
+    dreams.model.always(batch_of, Fail(401))
+    pages = ("/chat/", "/settings/memory/", "/memory/")
+    words = "Dream has failed 4 times in a row."
+    for number in range(1, 6):
+        dreams.run("scheduled")
+        for page in pages:
+            assert (words in noticed(client, page)) == (number == 4), (number, page)
+    assert [text.startswith(words) for text in replies(chat)] == [True]
+    assert "key" in replies(chat)[0]
+    errors = [row for row in caplog.records if row.message == "dream.alarm"]
+    assert [(row.levelname, row.alarm) for row in errors] == [("ERROR", "failures")]
+    assert "Dream has failed 5 times in a row." in noticed(client, "/chat/")
+    dreams.model._rules.clear()
+    dreams.model.script(finish(not_kept=[one]), when=batch_of)
+    assert dreams.run("scheduled").status == "nothing_new"
+    assert not any("Dream has failed" in noticed(client, page) for page in pages)
+
+
+def noticed(client, page):
+    """What stands in a page's one place for notices."""
+    text = client.get(page).content.decode()
+    return text[text.index('id="notices"') :].split("</section>")[0]
