@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from jenny.workspace.stamped import Kept
 from wikis import listing, names, pages
 from wikis.index.entries import Entry
 from wikis.index.known import Index, Known
@@ -56,18 +57,26 @@ class Report:
         return [(kind, label, table[kind]) for kind, label in KINDS.items() if table[kind]]
 
 
+# What was found is so for as long as the wiki's references are the same.
+_KEPT: Kept[tuple[Relations, tuple[Finding, ...]]] = Kept(32)
+
+
 def lint(index: Index, known: Known) -> Report:
     """Everything that is wrong with the wiki as it is known."""
     found = relations(index, known)
-    findings = [
-        *_scope(index, known),
-        *_unreadable(known),
-        *_links(found),
-        *_wanted(found),
-        *_lonely(found),
-        *_duplicates(known.pages),
-    ]
-    return Report(known.name, len(known.pages), tuple(findings))
+    key = f"{index.root}\0{known.name}"
+    kept = _KEPT.get(key)
+    if kept is None or kept[0] is not found:
+        rows = (
+            *_unreadable(known),
+            *_links(found),
+            *_wanted(found),
+            *_lonely(found),
+            *_duplicates(known.pages),
+        )
+        kept = found, rows
+        _KEPT.put(key, kept)
+    return Report(known.name, len(known.pages), (*_scope(index, known), *kept[1]))
 
 
 def _scope(index: Index, known: Known) -> Iterator[Finding]:

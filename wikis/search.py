@@ -3,26 +3,30 @@
 Titles come first. Accents and case do not count.
 """
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages
 from wikis.index.entries import Entry
 from wikis.index.known import Index
 from wikis.index.store import searched
 
-MOST_HITS = 30
+MOST_HITS = 20
 MOST_WORDS = 12
 QUERY_CHARS = 200
 SNIPPET_CHARS = 220
+SNIPPET_BYTES = 100_000
 # A shorter beginning of a word is looked for in titles and paths alone.
 _PREFIX_CHARS = 2
 
 # Links as they are read, not as they are written.
 _BRACKETS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
+_HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 # Weights of title, path, headings, tags, body.
 _RANK = "bm25(words, 8.0, 3.0, 2.0, 3.0, 1.0)"
@@ -61,10 +65,13 @@ def search(
         return Found((), ())
     only = None if wikis is None else tuple(wikis)
     rows = index.search(lambda connection: _rows(connection, words, only, most + 1), only)
-    hits = [
-        Hit(wiki, entry, _snippet(index, wiki, entry, words))
-        for wiki, entry in ((wiki, Entry.from_json(text)) for wiki, text in rows[:most])
-    ]
+    hits = []
+    opened: dict[str, pages.Wiki] = {}
+    for name, text in rows[:most]:
+        entry = Entry.from_json(text)
+        if name not in opened:
+            opened[name] = pages.open_wiki(index.root, name)
+        hits.append(Hit(name, entry, _snippet(opened[name], entry, words)))
     return Found(tuple(hits), words, len(rows) > most)
 
 
@@ -101,15 +108,17 @@ def _short(whole: list[str], last: str) -> str:
 
 
 def _snippet(
-    index: Index, wiki: str, entry: Entry, words: tuple[str, ...]
+    wiki: pages.Wiki, entry: Entry, words: tuple[str, ...]
 ) -> tuple[tuple[str, bool], ...]:
     """The first line of the page that holds most of the words, with them marked."""
     try:
-        page = pages.read(pages.open_wiki(index.root, wiki), entry.path, limit=100_000)
-    except WorkspaceError:
+        with os.fdopen(paths.open_file(wiki.locate(entry.path)), "rb") as file:
+            text = file.read(SNIPPET_BYTES).decode("utf-8", "replace")
+    except (WorkspaceError, OSError):
         return ()
+    body = _HEADER.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n"), count=1)
     best, most = "", 0
-    for line in page.body.split("\n"):
+    for line in body.split("\n"):
         text = _BRACKETS.sub(r"\1", line).strip().lstrip("-*+> ")
         if not text or text.startswith(("#", "```", "---", "|--")):
             continue
