@@ -23,7 +23,7 @@ class DreamRunAdmin(ReadOnly):
         "ended_at",
     )
     list_select_related = ("workspace",)
-    list_filter = ("state", "status", "trigger")
+    list_filter = ("state", "trigger")
     fields = (
         "workspace",
         "trigger",

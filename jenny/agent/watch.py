@@ -30,7 +30,7 @@ class Watch:
     def __init__(self) -> None:
         self._reason: CancelReason | None = None
         self._deadline: float | None = None
-        self._heeded: Callable[[], CancelReason | None] | None = None
+        self._heeded: tuple[Callable[[], CancelReason | None], ...] = ()
         self._asked_at = 0.0
         self._lock = threading.Lock()
         self._woken, self._waker = os.pipe()
@@ -53,7 +53,9 @@ class Watch:
     def heed(self, asked: Callable[[], CancelReason | None]) -> None:
         """From now on also ask *asked*, about once a second and in the run's own thread, whether
         the run should end."""
-        self._heeded, self._asked_at = asked, 0.0
+        if asked not in self._heeded:
+            self._heeded = (*self._heeded, asked)
+        self._asked_at = 0.0
 
     def cancel(self, reason: CancelReason) -> None:
         """End the run for *reason*; the first one holds. Any thread may call it, at any time."""
@@ -97,12 +99,14 @@ class Watch:
 
     def _ask(self) -> None:
         now = time.monotonic()
-        if self._heeded is None or self._reason is not None or now < self._asked_at + HEED_SECONDS:
+        is_due = now >= self._asked_at + HEED_SECONDS
+        if not self._heeded or self._reason is not None or not is_due:
             return
         self._asked_at = now
-        reason = self._heeded()
-        if reason is not None:
-            self.cancel(reason)
+        for asked in self._heeded:
+            if (reason := asked()) is not None:
+                self.cancel(reason)
+                return
 
     def _select(self, fileno: int | None, direction: Direction, seconds: float) -> bool:
         if self._deadline is not None:
@@ -115,7 +119,7 @@ class Watch:
         until = time.monotonic() + seconds
         while True:
             left = until - time.monotonic()
-            piece = left if self._heeded is None else min(left, HEED_SECONDS)
+            piece = min(left, HEED_SECONDS) if self._heeded else left
             # Rounded up, since poll counts in milliseconds and 0 would spin.
             events = poller.poll(max(int(piece * 1000) + 1, 1))
             if events or piece >= left:

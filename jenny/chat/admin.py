@@ -51,7 +51,7 @@ class TurnAdmin(ReadOnly):
         "ended_at",
     )
     list_select_related = ("conversation__workspace",)
-    list_filter = ("state", "reason")
+    list_filter = ("state",)
     readonly_fields = ("chat",)
     fields = (
         "chat",

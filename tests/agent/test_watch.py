@@ -95,6 +95,20 @@ def test_a_stop_that_comes_after_the_end_does_no_harm():
     assert watch.reason == "stop"
 
 
+def test_everything_that_it_is_told_to_heed_counts():
+    """A pass within a run hears of the run's end and of a pause alike."""
+    ends: dict[str, str | None] = {"run": None, "pause": None}
+    watch = Watch()
+    watch.heed(lambda: ends["run"])
+    watch.heed(lambda: ends["pause"])
+    watch.check()
+    ends["run"] = "shutdown"
+    watch.heed(lambda: None)
+    with pytest.raises(Cancelled) as caught:
+        watch.check()
+    assert caught.value.reason == "shutdown"
+
+
 def test_what_it_is_told_to_heed_ends_it_while_it_waits(monkeypatch):
     """A switch that somebody flips elsewhere is heard of in the middle of a silent wait."""
     monkeypatch.setattr("jenny.agent.watch.HEED_SECONDS", 0.01)

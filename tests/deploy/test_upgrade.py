@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from settings_ui.activity import PARTS
 from tests.support import old_database
 from tests.support.client import Client
 from tests.support.stack import ROOT, clean_environment, manage, start
@@ -82,6 +83,10 @@ def test_somebody_goes_on_where_they_were(scratch: Path) -> None:
         assert "The settings of one workspace were brought up to date" in told
         ada = Client(stack.url).login(old_database.OWNER, old_database.PASSWORD)
         assert "Two pear trees." in ada.thread(old_database.CHAT)
+        # Each part says that it is up; Settings → System shows it.
+        parts = "SELECT DISTINCT part FROM accounts_upspan"
+        wait_until(lambda: len(said_of(parts, data)) == len(PARTS), 60, "every part to be seen")
+        assert ada.get("/settings/system/").text.count("Up now, without a gap.") == len(PARTS)
         ada.send(old_database.CHAT, "And what else?")
         assert "And what else?" in ada.answer(old_database.CHAT)
     finally:

@@ -14,8 +14,8 @@ _OVERRIDE = "agents.defaults.dream.modelOverride"
 class DreamModel:
     """Which model a run asks: the one that the settings name for Dream, or the main one."""
 
-    def __init__(self, workspace: Workspace, config: Config | None) -> None:
-        self._workspace = workspace
+    def __init__(self, workspace: Workspace, config: Config | None, kind: str = "dream") -> None:
+        self._workspace, self._kind = workspace, kind
         self._config = config
         self._found: Provider | None = None
         self.notes: list[str] = []
@@ -47,7 +47,7 @@ class DreamModel:
             self.notes.append(problem)
         if name:
             try:
-                return Provider(*model_for(workspace, name, kind="dream"))
+                return Provider(*model_for(workspace, name, kind=self._kind))
             except CallsPaused:
                 raise
             except AgentError as error:
@@ -56,6 +56,6 @@ class DreamModel:
                     f"{error.sentence}"
                 )
         try:
-            return Provider(*model_for(workspace, kind="dream"))
+            return Provider(*model_for(workspace, kind=self._kind))
         except WorkspaceError as error:
             raise AgentError("workspace", error.sentence) from error

@@ -44,7 +44,7 @@ def rehearse(workspace: Workspace, *, asks: bool = True) -> Rehearsal:
     dry = DryBook(book.lists(), book)
     beside = settings.JENNY_DATA.cache / "rehearsals" / secrets.token_hex(8)
     with WATCHES.one() as watch, rehearsal.copied(workspace.root, beside) as root:
-        model = DreamModel(workspace, config.load(workspace.root))
+        model = DreamModel(workspace, config.load(workspace.root), "rehearsal")
         job = _job(workspace, root, dry, watch, model)
         started = time.monotonic()
         batch, estimate = rehearsal.estimated(job, past=_past(workspace), provider=_asked(model))
