@@ -116,7 +116,8 @@ class Hunk:
     *before*: what it would take out, *after*: what it would put there. *context*: the lines beside
     its place as it was when it was made, above and below. *now*: of a conflict, what stands in its
     place today. *sources*: entries of the history. *text*: what a person had written instead.
-    *together_with*: hunks decided together with it, since they are one move.
+    *together_with*: hunks decided together with it, since they are one move. *offered*: entries
+    that Dream is shown again because of the verdict.
     """
 
     id: int
@@ -135,6 +136,7 @@ class Hunk:
     by_review: bool = False
     text: str | None = None
     together_with: tuple[int, ...] = ()
+    offered: tuple[int, ...] = ()
     staged_at: datetime | None = None
     decided_at: datetime | None = None
 

@@ -137,6 +137,7 @@ def _plain(
         by_review=row.actor == "review",
         text=row.text if row.is_edited else None,
         together_with=tuple(together),
+        offered=tuple(row.offered),
         staged_at=row.staged_at,
         decided_at=row.decided_at,
     )

@@ -31,6 +31,16 @@ STATUS: dict[str, Word] = {
     "paused": Word("Paused"),
 }
 
+# By ``memory.approval.values.State``, of a change that was decided.
+HUNK = {
+    "accepted": "Accepted",
+    "rejected": "Wording rejected",
+    "never": "Never to be stored",
+    "settled": "Settled by itself",
+    "superseded": "Replaced by a later run",
+    "void": "Void since a restore",
+}
+
 VERDICT: dict[str, Word] = {
     "saved": Word("Saved", "good"),
     "already_known": Word("Known already"),

@@ -225,3 +225,16 @@ def test_a_large_prune_is_brought_back_whole(client: Client, dreams: Dreams) -> 
     assert "took 12 entries" not in words(get(client, "/memory/"))
     client.post(path, {"act": "back"})
     assert dreams.text().count("Hive number") == 12
+
+
+def test_a_runs_page_says_what_was_decided(client: Client, waits: Dreams) -> None:
+    """Also what was rejected, and which entries Dream looks at again because of it."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    decide(client, hunk, "reject")
+    found = approving.find(waits.workspace, hunk)
+    assert found is not None
+    page = words(get(client, f"/memory/runs/{found.run_id}/"))
+    assert "What was decided of its changes" in page
+    assert "Wording rejected" in page
+    assert f"entry {found.offered[0]}" in page
+    assert "which Dream looks at again" in page

@@ -14,7 +14,7 @@ from jenny.workspace import config
 from memory.approval.values import SETTING, Hunk, Outcome
 from memory.management import approving
 from settings_ui.views.memory.frame import Desk, desk, frame, is_fragment, told
-from settings_ui.views.memory.runs import run_of
+from settings_ui.views.memory.runs import decided, run_of
 
 # So many are shown at once; the others come up as these are decided.
 A_PAGE = 50
@@ -25,14 +25,6 @@ _MODES = {
     "off": "Dream writes at once, as things are set now.",
     "removals": "What Dream would take out or replace waits for you. What it adds is written.",
     "all": "All that Dream would write waits for you.",
-}
-_STATES = {
-    "accepted": "Accepted",
-    "rejected": "Wording rejected",
-    "never": "Never to be stored",
-    "settled": "Settled by itself",
-    "superseded": "Replaced by a later run",
-    "void": "Void since a restore",
 }
 
 
@@ -164,10 +156,7 @@ def _context(mine: Desk) -> dict[str, Any]:
             {"skill": row, "href": f"/memory/files/{quote(row.path)}"}
             for row in approving.skills_waiting(mine.row)
         ],
-        "decided": [
-            {"hunk": row, "word": _STATES.get(row.state, row.state)}
-            for row in approving.decided(mine.row, most=DECIDED)
-        ],
+        "decided": decided(approving.decided(mine.row, most=DECIDED)),
     }
 
 

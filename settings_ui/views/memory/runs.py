@@ -1,5 +1,6 @@
 """Runs: all of them, page by page, and each one with what it read, wrote, refused and moved."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.markdown.render import render as markdown
+from memory.approval.values import Hunk
 from memory.management import approving
 from memory.management.dreaming import book
 from memory.models import DreamRun
@@ -75,6 +77,11 @@ def offer(request: HttpRequest, run_id: int) -> HttpResponseBase:
     return redirect("memory_run", run.pk)
 
 
+def decided(hunks: Iterable[Hunk]) -> list[dict[str, Any]]:
+    """Changes that were decided, each with the word for it."""
+    return [{"hunk": row, "word": wording.HUNK.get(row.state, row.state)} for row in hunks]
+
+
 def run_of(mine: Desk, run_id: int) -> DreamRun:
     """The workspace's run of that number.
 
@@ -106,6 +113,7 @@ def _context(mine: Desk, run: DreamRun) -> dict[str, Any]:
         | {"report": report.report(mine, run)}
         | {"review": markdown(str(run.review.get("sentence", "")))}
         | {"prunes": approving.large_prunes(mine.row, run_id=run.pk)}
+        | {"decided": decided(approving.decided(mine.row, run_id=run.pk))}
     )
 
 
