@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from jenny.accounts.models import Account, Workspace
+from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
 from jenny.workspace.errors import WorkspaceError
@@ -147,10 +147,16 @@ def delete(row: Workspace) -> str:
     """Delete it, so that it can be brought back; a sentence about the snapshot taken first, where
     none could be.
 
-    :raises WorkspaceRefused: it is the only one, or gone already; nothing was changed.
+    :raises WorkspaceRefused: it is the only one, gone already, or long work goes on in it; nothing
+        was changed.
     """
     if not live(row.owner).exclude(pk=row.pk).exists():
         raise _only_one(row)
+    if Job.objects.filter(workspace=row, state__in=Job.OPEN).exists():
+        raise WorkspaceRefused(
+            f"“{row.name}” is just being restored, backed up or tidied. Nothing was deleted; wait "
+            "until that is done."
+        )
     told = ""
     try:
         if row.folder_made_at is not None:

@@ -12,7 +12,7 @@ from django.db import connections
 from django.test import Client
 from django.utils import timezone
 
-from jenny.accounts.models import Account, Workspace
+from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.workspace.config import load
 from memory.models import DreamRun
@@ -177,6 +177,18 @@ def test_deleting_asks_takes_a_snapshot_stops_and_can_be_undone(
     said(client, at(second, "use"))
     assert client.get(f"/chat/{chat.pk}/").status_code == 200
     assert (second.root / "note.md").read_text() == "bees"
+
+
+def test_one_that_is_being_restored_stays_until_then(
+    client: Client, ana: Account, second: Workspace
+) -> None:
+    """Nobody takes a folder away from under a restore, an export or an import."""
+    job = Job.ask(second, ana, "restore", {})
+    answer = client.post(at(second, "delete"), {"confirm": "yes"})
+    assert answer.status_code == 422
+    assert "just being restored" in answer.text
+    Job.objects.filter(pk=job.pk).update(state="done")
+    assert "is deleted" in delete(client, second)
 
 
 def test_the_last_one_stays(client: Client, ana: Account) -> None:
