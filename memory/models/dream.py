@@ -180,7 +180,9 @@ class DreamRun(models.Model):
         beside it, and what the run did."""
         review = self.review.get("told", "") if isinstance(self.review, dict) else ""
         markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
-        return "\n\n".join(part for part in (review, self.sentence, *self.notes, markdown) if part)
+        page = f"[Run {self.pk}](/memory/runs/{self.pk}/) on the Memory page." if markdown else ""
+        parts = (review, self.sentence, *self.notes, markdown, page)
+        return "\n\n".join(part for part in parts if part)
 
     @property
     def tokens(self) -> int:

@@ -166,7 +166,9 @@ def test_a_run_shows_what_it_read_wrote_and_refused(client: Client, dreams: Drea
     assert f'href="/memory/archive/{kept}/"' in page
     assert run.commits[0][:8] in text
     assert f"{run.tokens:,}" in text
-    assert run.snapshot in text
+    assert f'href="/snapshots/{run.snapshot}/"' in page
+    assert client.get(f"/snapshots/{run.snapshot}/").status_code == 200
+    assert f"/memory/runs/{run.pk}/" in run.told
     row = words(get(client, "/memory/runs/"))
     assert f"Run {run.pk}, by hand" in row
     assert f"{MEMORY} lines that came: +1 lines that went: −1" in row

@@ -10,9 +10,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.markdown.render import render as markdown
+from jenny.workspace.errors import WorkspaceError
 from memory.approval.values import Hunk
 from memory.management import approving
 from memory.management.dreaming import book
+from memory.management.snapshots import store_of
 from memory.models import DreamRun
 from settings_ui.pipeline import wording
 from settings_ui.views.memory import report, rows
@@ -110,11 +112,19 @@ def _context(mine: Desk, run: DreamRun) -> dict[str, Any]:
         found
         | {"word": wording.status(run.status, still_waits=bool(waiting)), "waiting": waiting}
         | {"sentence": markdown(run.sentence), "notes": [markdown(note) for note in run.notes]}
-        | {"report": report.report(mine, run)}
+        | {"report": report.report(mine, run), "has_snapshot": _has_snapshot(mine, run)}
         | {"review": markdown(str(run.review.get("sentence", "")))}
         | {"prunes": approving.large_prunes(mine.row, run_id=run.pk)}
         | {"decided": decided(approving.decided(mine.row, run_id=run.pk))}
     )
+
+
+def _has_snapshot(mine: Desk, run: DreamRun) -> bool:
+    """Whether the snapshot that was taken before the run is still kept."""
+    try:
+        return bool(run.snapshot) and store_of(mine.row).resolve(run.snapshot) == run.snapshot
+    except WorkspaceError:
+        return False
 
 
 def _stamp(run: DreamRun) -> str:
