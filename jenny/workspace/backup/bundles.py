@@ -25,6 +25,7 @@ _LARGE = 4 << 20
 
 type Kind = Literal["commit", "tree", "blob"]
 type Write = Callable[[bytes], object]
+type Tell = Callable[[int, int], None]
 
 
 def reachable(repo: Objects, tips: Mapping[str, str]) -> dict[str, Kind]:
@@ -64,8 +65,9 @@ def reachable(repo: Objects, tips: Mapping[str, str]) -> dict[str, Kind]:
     return found
 
 
-def write(repo: Objects, tips: Mapping[str, str], out: Write) -> None:
-    """Write a bundle of the references *tips* (names of ours) to *out*.
+def write(repo: Objects, tips: Mapping[str, str], out: Write, tell: Tell | None = None) -> None:
+    """Write a bundle of the references *tips* (names of ours) to *out*. *tell*: how many objects
+    of how many are written.
 
     Raises:
         StoreBroken: an object is missing or damaged; what was written so far is of no use.
@@ -74,16 +76,21 @@ def write(repo: Objects, tips: Mapping[str, str], out: Write) -> None:
     lines = [f"{sha} {name}\n" for name, sha in sorted(tips.items())]
     out(SIGNATURE + "".join(lines).encode("ascii") + b"\n")
     digest = hashlib.sha1(usedforsecurity=False)
-    for piece in _pack(repo, objects):
+    for piece in _pack(repo, objects, tell or _silent):
         digest.update(piece)
         out(piece)
     out(digest.digest())
 
 
-def _pack(repo: Objects, objects: Mapping[str, Kind]) -> Iterator[bytes]:
+def _silent(done: int, total: int) -> None:
+    """Nobody asked."""
+
+
+def _pack(repo: Objects, objects: Mapping[str, Kind], tell: Tell) -> Iterator[bytes]:
     yield _PACK_HEAD + len(objects).to_bytes(4)
-    for sha, kind in objects.items():
+    for done, (sha, kind) in enumerate(objects.items()):
         yield from _one(repo, sha, kind)
+        tell(done, len(objects))
 
 
 def _one(repo: Objects, sha: str, kind: Kind) -> Iterator[bytes]:

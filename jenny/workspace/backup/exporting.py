@@ -22,6 +22,7 @@ from jenny.workspace.snapshots.values import FileRow, Snapshot, sized
 
 type Row = Mapping[str, Any]
 type Progress = Callable[[int, int, str], None] | None
+type Tell = Callable[[int, str], None]
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,17 @@ def write(
         OSError: the disk refused.
     """
     archive = Archive(sink)
-    tell = progress or _silent
+    half = max(contents.shot.size, 1)
+    whole = 2 * half if contents.with_history else half
+
+    def tell(done: int, doing: str) -> None:
+        if progress is not None:
+            progress(min(done, whole), whole, doing)
+
     manifest = _files(archive, contents, manifest, tell)
     counts: dict[str, int] = {}
     for name, rows in contents.tables.items():
-        tell(contents.shot.size, contents.shot.size, "Conversations and ledgers are written.")
+        tell(half, "Conversations and ledgers are written.")
         counts[name] = archive.lines(name, _counted(rows, counts))
     manifest = replace(
         manifest,
@@ -60,17 +67,12 @@ def write(
         messages=counts.get("kind message", 0),
     )
     if contents.with_history:
-        tell(contents.shot.size, contents.shot.size, "Earlier states are written.")
-        manifest = _history(archive, contents, manifest)
+        manifest = _history(archive, contents, manifest, tell)
     archive.close(manifest)
     return manifest
 
 
-def _silent(done: int, total: int, doing: str) -> None:
-    """Nobody asked."""
-
-
-def _files(archive: Archive, contents: Contents, manifest: Manifest, tell: Any) -> Manifest:
+def _files(archive: Archive, contents: Contents, manifest: Manifest, tell: Tell) -> Manifest:
     """The workspace's files and folders."""
     repo, shot, places = contents.repo, contents.shot, Places()
     left_out = [row.sentence for row in reading.skipped(repo, shot)]
@@ -87,7 +89,7 @@ def _files(archive: Archive, contents: Contents, manifest: Manifest, tell: Any) 
                 when=row.modified,
             )  # fmt: skip
             done, files = done + size, files + 1
-            tell(done, shot.size, f"{sized(done)} of {sized(shot.size)} of files are written.")
+            tell(done, f"{sized(done)} of {sized(shot.size)} of files are written.")
     return replace(manifest, files=files, size=done, left_out=tuple(left_out))
 
 
@@ -102,11 +104,15 @@ def _counted(rows: Iterable[Row], counts: dict[str, int]) -> Iterable[Row]:
         yield row
 
 
-def _history(archive: Archive, contents: Contents, manifest: Manifest) -> Manifest:
+def _history(archive: Archive, contents: Contents, manifest: Manifest, tell: Tell) -> Manifest:
     """Snapshots, and the versions of memory files."""
-    repo = contents.repo
+    repo, half = contents.repo, max(contents.shot.size, 1)
+
+    def told(done: int, total: int) -> None:
+        tell(half + half * done // total, "Earlier states are written.")
+
     shots = {name: sha for name, sha in repo.refs(REFS).items() if bundles.REF.fullmatch(name)}
-    archive.stream(SNAPSHOTS, lambda out: bundles.write(repo, shots, out))
+    archive.stream(SNAPSHOTS, lambda out: bundles.write(repo, shots, out, told))
     versions = 0
     if contents.git_dir is not None:
         with Objects(contents.git_dir) as store:

@@ -26,6 +26,7 @@ from memory.management.snapshots import store_of
 from memory.restore import telling
 from memory.restore.preparing import prepare
 from memory.restore.values import Prepared
+from settings_ui.management.backups import pace
 
 TABLES = frozenset({fields.NAME, *ledgers.KINDS.values()})
 _NAMED = 200
@@ -149,15 +150,15 @@ def check(backup: Backup, folder: Path, progress: Progress) -> Checked:
         OSError: the disk refused.
     """
     checking.check_space(checking.free_bytes(folder), backup.unpacked + backup.history_size)
-    backup.check_all_bytes(progress)
-    backup.check_files(progress)
-    progress(0, 0, "Conversations and ledgers are checked.")
+    backup.check_all_bytes(pace.part(progress, 0, 300))
+    backup.check_files(pace.part(progress, 300, 700))
+    progress(700, pace.WHOLE, "Conversations and ledgers are checked.")
     found = Checked(backup, Histories())
     for _ in found.talks():
         pass
     for _ in found.ledgers():
         pass
-    progress(0, 0, "Earlier states are checked.")
+    progress(800, pace.WHOLE, "Earlier states are checked.")
     return Checked(backup, backup.fetch_history(folder))
 
 
@@ -195,7 +196,7 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     return Preview(
         found.manifest,
         plan.token,
-        _files_sentence(prepared),
+        files_sentence(prepared),
         counts,
         joining.new_snapshots(store, fetched) if fetched else 0,
         tuple(lists),
@@ -230,7 +231,8 @@ def has_same_entries(workspace: Workspace, found: Checked) -> bool:
         return False
 
 
-def _files_sentence(prepared: Prepared) -> str:
+def files_sentence(prepared: Prepared) -> str:
+    """What becomes of the files, in words."""
     plan = prepared.plan
     parts = [
         f"{counted(len(rows), 'file')} {verb}"

@@ -155,7 +155,7 @@ def export(
     Raises:
         WorkspaceError: none was made, and why.
     """
-    progress(0, 0, "A snapshot is taken.")
+    progress(0, 1, "A snapshot is taken.")
     workspace.make_folder()
     shot = snapshots.take(workspace, "export").snapshot
     with contextlib.suppress(WorkspaceError):

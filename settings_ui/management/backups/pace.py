@@ -8,9 +8,13 @@ from collections.abc import Callable
 from jenny.accounts.models import Job
 
 _SECONDS = 0.4
+# What a bar counts to: bytes would not fit the column.
+WHOLE = 1_000
+
+type Progress = Callable[[int, int, str], None]
 
 
-def telling(job: Job) -> Callable[[int, int, str], None]:
+def telling(job: Job) -> Progress:
     """Tell a job how far it is, no more often than a page shows."""
     last = 0.0
 
@@ -19,7 +23,17 @@ def telling(job: Job) -> Callable[[int, int, str], None]:
         now = time.monotonic()
         if now - last >= _SECONDS or step >= steps:
             last = now
-            job.progress(step, steps, doing)
+            job.progress(WHOLE * step // steps if steps else job.step, WHOLE, doing)
+
+    return tell
+
+
+def part(progress: Progress, start: int, end: int) -> Progress:
+    """What tells of a part of the work, which takes the bar from *start* to *end* of ``WHOLE``."""
+
+    def tell(step: int, steps: int, doing: str) -> None:
+        done = (end - start) * min(step, steps) // steps if steps else 0
+        progress(start + done, WHOLE, doing)
 
     return tell
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.workspace.errors import BackupRefused, WorkspaceError, WriteFailed, reason_of
+from jenny.workspace.snapshots.values import counted
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.management import workspaces
 from settings_ui.management.backups import entering, looking, pace, settling, shelf
@@ -118,12 +119,17 @@ def run(job: Job, path: Path, key: bytes | None, folder: Path, *, progress: Prog
     try:
         history.mkdir()
         with entering.opened(path, key) as backup:
-            found = looking.check(backup, history, progress)
+            found = looking.check(backup, history, pace.part(progress, 0, 300))
             workspace = _target(job) or _made(job)
             try:
                 expect = str(job.arguments.get("token", ""))
                 done = entering.enter(
-                    job, workspace, found, history, expect=expect, progress=progress
+                    job,
+                    workspace,
+                    found,
+                    history,
+                    expect=expect,
+                    progress=pace.part(progress, 300, 1_000),
                 )
             except BaseException:
                 if "undoing" not in job.arguments:
@@ -200,15 +206,19 @@ def _bury(workspace: Workspace) -> None:
 def told(done: Entered, job: Job) -> str:
     """What came of it, for a person."""
     merged = done.merged
-    chats = len(merged.new) + len(merged.longer)
-    parts = [
-        done.restored.prepared.plan.sentence.rstrip("."),
-        f"{chats:,} conversations and {merged.messages:,} messages came",
-        f"{done.snapshots:,} snapshots came",
-    ]
-    where = f" It is the workspace “{job.arguments['new']}”." if job.arguments.get("new") else ""
-    notes = " ".join(done.restored.notes)
-    return f"The backup was taken in.{where} {'; '.join(parts)}. {notes}".strip()
+    counts = (
+        (len(merged.new) + len(merged.longer), "conversation"),
+        (merged.messages, "message"),
+        (done.snapshots, "snapshot"),
+    )
+    came = [counted(number, noun) for number, noun in counts if number]
+    parts = ["The backup was taken in."]
+    if job.arguments.get("new"):
+        parts.append(f"It is the workspace “{job.arguments['new']}”.")
+    parts.append(looking.files_sentence(done.restored.prepared))
+    if came:
+        parts.append(f"{', '.join(came)} came along.")
+    return " ".join([*parts, *done.restored.notes])
 
 
 def after_death(job: Job) -> str:

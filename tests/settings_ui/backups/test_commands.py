@@ -16,6 +16,8 @@ from jenny.workspace.backup.opening import Opened, header_of
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.snapshots import shelf
 from jenny.workspace.versions.history import open_history
+from memory.history import cursors, log, reading
+from memory.history.entries import NewEntry
 from memory.management import snapshots
 from memory.models import DreamEntry, DreamRun, LineOrigin
 from settings_ui.management.backups import entering, settling, taking_in
@@ -291,3 +293,33 @@ def test_an_import_that_died_is_finished_or_taken_back(
         assert sentence.startswith("Nothing was changed by it")
         assert bytes_of(home.root) == old
         assert rows_of() == rows
+
+
+def test_ledgers_of_nonsense_do_not_harm_those_that_are_here(
+    home: Workspace, tmp_path: Path
+) -> None:
+    """A history of garbage, numbers beyond any, lines that are cut: what is here stays readable
+    and in its place, and the next entry gets a sane number."""
+    good, bad = tmp_path / "good.zip", tmp_path / "bad.zip"
+    exported(home, good, "--plain", "--no-history")
+    nonsense = {
+        "memory/history.jsonl": b'{"cursor": 99999999999999999999, "content": ""}\n[1]\n\xff\n{"c',
+        "memory/.cursor": b"9" * 40,
+        "memory/.dream_cursor": b"-5\n",
+        "memory/.forgotten.jsonl": b"[" * 5_000 + b"\n\x00\n{}\n",
+        "memory/archive/2026-01-01-aaaaaaaaaaaa.md": b"\xff\xfe---\n",
+        "memory/archive/history-1.jsonl": b"not json\n",
+        "config.json": b'{"agents": {"defaults": {"maxTokens": "many"}}}',
+    }
+    with zipfile.ZipFile(good) as old, zipfile.ZipFile(bad, "w") as new:
+        for info in old.infolist():
+            if info.filename.removeprefix("workspace/") not in nonsense:
+                new.writestr(info, old.read(info))
+        for name, data in nonsense.items():
+            new.writestr(f"workspace/{name}", data)
+    imported(home, bad)
+    (entry,) = reading.newest(home.root, 10)
+    assert entry.content == "- The user said hello"
+    assert cursors.dream_cursor(home.root) == 1
+    log.append(home.root, [NewEntry("- More")])
+    assert [one.cursor for one in reading.newest(home.root, 10)] == [1, 2]
