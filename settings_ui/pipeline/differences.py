@@ -37,6 +37,8 @@ def difference(old: bytes | None, new: bytes | None) -> Difference:
     if before is None or after is None:
         return Difference(is_text=False)
     lines = tuple(_below(side_by_side(before, after)))
+    if not any(line.kind in {"went", "came"} for line in lines):
+        return Difference()
     return Difference(lines[:MOST_LINES], max(0, len(lines) - MOST_LINES))
 
 

@@ -29,6 +29,7 @@ STATUS: dict[str, Word] = {
     "interrupted": Word("Interrupted", "bad"),
     "failed": Word("Failed", "bad"),
     "paused": Word("Paused"),
+    "estimated": Word("Estimated"),
 }
 
 # By ``memory.approval.values.State``, of a change that was decided.

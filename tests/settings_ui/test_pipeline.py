@@ -1,0 +1,78 @@
+"""Differences and words of the Memory pages, as values."""
+
+from typing import get_args
+
+import pytest
+
+from jenny.workspace import diffs
+from memory.dream.values import Status, VerdictKind
+from settings_ui.pipeline import wording
+from settings_ui.pipeline.differences import MOST_LINES, difference, read_unified
+from settings_ui.pipeline.runs import run_number
+
+OLD = "".join(f"- line {at}\n" for at in range(1, 13)).encode()
+NEW = OLD.replace(b"- line 6\n", b"- line six\n- line six and a half\n")
+
+
+def marks(found) -> list[tuple[str, str, int | None]]:
+    """The lines that changed, with where they stand."""
+    return [(row.kind, row.text, row.number) for row in found.lines if row.kind != "same"]
+
+
+def test_what_went_stands_before_what_came():
+    """With its place before, and the new lines with theirs; far lines are left out."""
+    found = difference(OLD, NEW)
+    assert marks(found) == [
+        ("gap", "", None),
+        ("went", "- line 6", 6),
+        ("came", "- line six", 6),
+        ("came", "- line six and a half", 7),
+        ("gap", "", None),
+    ]
+    assert [row.number for row in found.lines if row.kind == "same"] == [3, 4, 5, 8, 9, 10]
+
+
+def test_a_file_that_is_new_gone_or_no_text():
+    """Each is told as what it is."""
+    assert [row.kind for row in difference(None, b"- a\n").lines] == ["came"]
+    assert [row.kind for row in difference(b"- a\n", None).lines] == ["went"]
+    assert not difference(b"\xff\xfe", b"- a\n").is_text
+    assert difference(OLD, OLD).lines == ()
+
+
+def test_a_very_long_difference_is_cut_and_says_so():
+    """What is not shown is counted."""
+    found = difference(None, b"- x\n" * (MOST_LINES + 7))
+    assert (len(found.lines), found.left_out) == (MOST_LINES, 7)
+
+
+def test_a_unified_difference_says_the_same():
+    """What was written down as a text is read back line by line, with the same places."""
+    read = read_unified(diffs.unified("USER.md", OLD, NEW))
+    changed = [row for row in marks(read) if row[0] != "gap"]
+    assert changed == [row for row in marks(difference(OLD, NEW)) if row[0] != "gap"]
+    assert read_unified("binary or not UTF-8: no lines are shown\n").lines == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("dream:12", 12),
+        ("dream:12:review", 12),
+        ("turn:12", None),
+        ("dream:", None),
+        ("dream:x12", None),
+        ("", None),
+    ],
+)
+def test_runs_are_known_by_their_names(name, number):
+    """Only a run of Dream has a page."""
+    assert run_number(name) == number
+
+
+def test_every_outcome_and_verdict_has_a_name():
+    """None is shown by the name that the code has for it."""
+    assert set(get_args(Status.__value__)) <= wording.STATUS.keys()
+    assert set(get_args(VerdictKind.__value__)) <= wording.VERDICT.keys()
+    assert wording.status("something_new").text == "Something new"
+    assert wording.status("waiting", still_waits=False).text == "Decided by you"
