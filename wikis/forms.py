@@ -33,6 +33,17 @@ class WikiForm(forms.Form):
             raise forms.ValidationError(error.sentence) from error
 
 
+class ScopeForm(forms.Form):
+    """What a wiki is about."""
+
+    scope = forms.CharField(
+        label="What it is about",
+        max_length=2_000,
+        help_text="One line. Jenny reads it in every chat to know when this wiki matters.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
 class NewPageForm(forms.Form):
     """A new page."""
 

@@ -34,7 +34,7 @@ def make(workspace: Workspace, name: str, scope: str) -> str:
 def scaffold(workspace: Workspace, name: str, scope: str) -> tuple[str, ...]:
     """Write what a wiki begins with and is not there yet; the paths that were written."""
     return _write(
-        workspace, name, {pages.GUIDE: _guide(name, scope), pages.INDEX: _index(name, scope)}
+        workspace, name, {pages.GUIDE: guide(name, scope), pages.INDEX: _index(name, scope)}
     )
 
 
@@ -73,7 +73,8 @@ def _write(workspace: Workspace, name: str, files: Mapping[str, str]) -> tuple[s
     return tuple(missing)
 
 
-def _guide(name: str, scope: str) -> str:
+def guide(name: str, scope: str) -> str:
+    """What a new wiki's AGENTS.md says."""
     return (
         f"---\nsummary: {json.dumps(scope, ensure_ascii=False)}\n---\n\n"
         f"# {name}\n\n"

@@ -26,6 +26,7 @@ urlpatterns += [
     path("wiki/rename/<str:name>/<path:path>/", changing.rename, name="wiki_rename"),
     path("wiki/delete/<str:name>/<path:path>/", changing.delete, name="wiki_delete"),
     path("wiki/remove/<str:name>/", changing.remove, name="wiki_remove"),
+    path("wiki/scope/<str:name>/", changing.scope, name="wiki_scope"),
     path("wiki/health/<str:name>/", minding.health, name="wiki_health"),
     path("wiki/feedback/<str:name>/", minding.heard, name="wiki_feedback"),
     path("wiki/comment/<str:name>/<path:path>/", minding.comment, name="wiki_comment"),

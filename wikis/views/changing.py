@@ -13,8 +13,9 @@ from jenny.workspace import names as file_names
 from jenny.workspace import trash
 from jenny.workspace.errors import FileMissing, PathRefused, VersionMismatch, WorkspaceError
 from wikis import addresses, before, making, pages
+from wikis import scope as scopes
 from wikis.errors import NameRefused, PlanChanged
-from wikis.forms import RenameForm, WikiForm
+from wikis.forms import RenameForm, ScopeForm, WikiForm
 from wikis.index.relations import backlinks
 from wikis.links import moving
 from wikis.views import frame
@@ -100,6 +101,33 @@ def create(request: HttpRequest) -> HttpResponseBase:
             return redirect(addresses.wiki(made))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "wikis/create.html", {"form": form}, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@told
+def scope(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Say what a wiki is about."""
+    desk = frame.desk(request)
+    here = frame.opened(desk, name)
+    context = frame.frame(desk, here) | {
+        "guide_href": addresses.file(name, pages.GUIDE),
+        "has_guide": desk.files.exists(here.wiki.path(pages.GUIDE)),
+    }
+    if request.method != "POST":
+        form = ScopeForm(initial={"scope": context["scope"]})
+        return render(request, "wikis/scope.html", context | {"form": form})
+    form = ScopeForm(request.POST)
+    if form.is_valid():
+        try:
+            scopes.change(desk.files, here.wiki, form.cleaned_data["scope"])
+        except WorkspaceError as error:
+            form.add_error("scope", error.sentence)
+        else:
+            messages.success(
+                request, "The scope is saved. Jenny knows it from the next message on."
+            )
+            return redirect(addresses.wiki(name))
+    return frame.refused(request, "wikis/scope.html", context | {"form": form})
 
 
 @require_POST

@@ -144,7 +144,7 @@ def frame(desk: Desk, here: Opened, path: str = "") -> dict[str, Any]:
         }
         | {
             f"wiki_{what}": addresses.act(name, what)
-            for what in ("new", "graph", "health", "feedback", "remove")
+            for what in ("new", "graph", "health", "feedback", "scope", "remove")
         },
     }
 

@@ -42,7 +42,9 @@ def _finding(here: Opened, row: Finding) -> dict[str, object]:
     """A finding with the addresses of what it is about, and of its cure."""
     new = addresses.act(here.name, "new", page=row.target) if row.kind == "wanted" else ""
     if row.path == pages.GUIDE:
-        href = addresses.file(here.name, row.path)
+        href = addresses.act(here.name, "scope")
+    elif row.path == pages.INDEX and row.kind == "scope":
+        href = addresses.act(here.name, "new", page="index")
     else:
         href = addresses.page(here.name, row.path) if row.path else ""
     return {

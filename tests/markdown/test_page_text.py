@@ -1,0 +1,84 @@
+"""A text that has a place: its links, headings and pictures are asked for there."""
+
+import pytest
+
+from jenny.markdown.around import HEADING_PREFIX, Led, anchor
+from jenny.markdown.render import render, render_page
+from tests.markdown.hostile import SAMPLES
+from tests.support.html import Seen
+
+
+class Place:
+    """Somewhere that knows one page, one picture and one diagram."""
+
+    def wiki_link(self, inner: str) -> Led:
+        """Every link leads to a page named by it."""
+        return Led(
+            "there" if inner == "known" else "missing", f"/p?x={len(inner)}", inner, "A hint"
+        )
+
+    def near(self, address: str) -> str | None:
+        """One address."""
+        return "/near" if address == "near.md" else None
+
+    def picture(self, address: str) -> str | None:
+        """One picture."""
+        return "/pic" if address == "pic.png" else None
+
+    def diagram(self, source: str) -> str | None:
+        """One diagram."""
+        return "/frame" if source == "a\n" else None
+
+
+def html(source: str) -> str:
+    """The page."""
+    return render_page(source, Place()).html
+
+
+def test_links_pictures_and_diagrams_come_from_the_place() -> None:
+    """What it does not know is shown as text."""
+    assert html("[[known]]") == (
+        '<p><a class="wiki-link" href="/p?x=5" title="A hint" rel="noopener nofollow">'
+        "known</a></p>\n"
+    )
+    assert 'class="wiki-link missing"' in html("[[other]]")
+    assert html("`[[known]]`") == "<p><code>[[known]]</code></p>\n"
+    assert Seen(html("[a [[known]] b](https://x.example)")).tags.count("a") == 2
+    assert 'href="/near"' in html("[x](near.md)")
+    assert "<code>far.md</code>" in html("[x](far.md)")
+    assert '<img src="/pic" alt="a">' in html("![a](pic.png)")
+    assert "<img" not in html("![a](https://x.example/pic.png)")
+    assert "<iframe" in html("```mermaid\na\n```")
+    assert "<iframe" not in html("```mermaid\nb\n```")
+    assert "known" in html("| a |\n|---|\n| [[known\\|b]] |")
+
+
+def test_a_message_has_no_place() -> None:
+    """Double brackets are text there, a diagram is code, headings have no ids."""
+    for source in ("[[known]]", "```mermaid\na\n```", "# A"):
+        text = render(source)
+        assert "wiki-link" not in text
+        assert "<iframe" not in text
+        assert " id=" not in text
+
+
+def test_headings_have_anchors_of_their_own() -> None:
+    """Also those that say the same, or nothing."""
+    page = render_page("# Same\n## Same\n## [[known]] `x`\n## ***\nSetext\n---\n", Place())
+    assert [(one.level, one.id) for one in page.headings] == [
+        (1, "h-same"), (2, "h-same-2"), (2, "h-known-x"), (2, "h-section"), (2, "h-setext"),
+    ]  # fmt: skip
+    for one in page.headings:
+        assert f'id="{one.id}"' in page.html
+    assert anchor("GRÖßE & Form!") == "h-grösse-form"
+
+
+@pytest.mark.parametrize("source", SAMPLES)
+def test_nothing_hostile_gets_further_on_a_page(source: str) -> None:
+    """No script, handler, style or address of another scheme; no frame but the place's own."""
+    for text in (html(source), html(f"# {source}\n\n[[{source[:80]}]]\n")):
+        seen = Seen(text)
+        allowed = ("tag iframe", f"id {HEADING_PREFIX}")
+        assert [fault for fault in seen.faults if not fault.startswith(allowed)] == []
+        assert set(seen.of("iframe", "src")) <= {"/frame"}
+        assert len(seen.of("iframe", "sandbox")) == seen.tags.count("iframe")
