@@ -218,6 +218,7 @@ def _clear(row: Workspace) -> None:
     data = settings.JENNY_DATA
     for folder in (row.root, data.snapshots / f"{row.pk}.git", data.trash / str(row.pk)):
         shutil.rmtree(folder, ignore_errors=True)
+    (data.cache / "wikis" / f"{row.pk}.sqlite3").unlink(missing_ok=True)
     for relation in Workspace._meta.related_objects:  # noqa: SLF001 - Django documents it
         if relation.field.name == "current_workspace":
             continue
