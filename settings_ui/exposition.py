@@ -8,6 +8,8 @@ from typing import Literal
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 type Number = int | float | Decimal
+# Values by labels, each a name and a text.
+type Values = Mapping[tuple[tuple[str, str], ...], Number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,12 @@ class Family:
     samples: tuple[tuple[str, Mapping[str, str], Number], ...]
 
 
-def gauge(name: str, about: str, values: Mapping[tuple[tuple[str, str], ...], Number]) -> Family:
+def gauge(name: str, about: str, values: Values) -> Family:
     """Values that go up and down, by labels."""
     return Family(name, "gauge", about, _samples(name, values))
 
 
-def counter(name: str, about: str, values: Mapping[tuple[tuple[str, str], ...], Number]) -> Family:
+def counter(name: str, about: str, values: Values) -> Family:
     """Values that only grow, by labels."""
     return Family(name, "counter", about, _samples(name, values))
 
@@ -42,9 +44,7 @@ def render(families: Iterable[Family]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _samples(
-    name: str, values: Mapping[tuple[tuple[str, str], ...], Number]
-) -> tuple[tuple[str, Mapping[str, str], Number], ...]:
+def _samples(name: str, values: Values) -> tuple[tuple[str, Mapping[str, str], Number], ...]:
     return tuple((name, dict(labels), value) for labels, value in values.items())
 
 

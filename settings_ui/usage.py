@@ -86,7 +86,8 @@ def report(entries: Iterable[Entry], last: dt.date, count: int) -> Report:
     """The use of the *count* days that end with *last*."""
     first = last - dt.timedelta(days=count - 1)
     rows = [row for row in entries if first <= row.day <= last]
-    total, by_day = Sum("All"), {}
+    total = Sum("All")
+    by_day: dict[tuple[dt.date, str], Sum] = {}
     days = {last - dt.timedelta(days=back): Sum() for back in range(count)}
     for day, found in days.items():
         found.name = f"{day:%a %-d %b}"

@@ -30,7 +30,7 @@ class OperatorSite(admin.AdminSite):
         """Only the owner."""
         return bool(request.user.is_active and request.user.is_superuser)
 
-    def admin_view(self, view: View, cacheable: bool = False) -> View:  # noqa: FBT001, FBT002 - Django's signature
+    def admin_view(self, view: View, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
         """For everybody else there is nothing here; strangers are sent to the login before."""
         inner = super().admin_view(view, cacheable)
 
@@ -38,7 +38,8 @@ class OperatorSite(admin.AdminSite):
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not self.has_permission(request):
                 raise Http404
-            return inner(request, *args, **kwargs)
+            answer: HttpResponse = inner(request, *args, **kwargs)
+            return answer
 
         return guarded
 
@@ -62,7 +63,7 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # no subscript at r
     list_per_page = 50
     show_full_result_count = False
 
-    def get_urls(self) -> list[URLPattern | URLResolver]:
+    def get_urls(self) -> list[URLPattern]:
         """The list, and a row of it."""
         name = f"{self.opts.app_label}_{self.opts.model_name}"
         view = self.admin_site.admin_view

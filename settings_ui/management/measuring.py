@@ -24,12 +24,15 @@ from jenny.chat.models import Turn
 from jenny.requesttimes import EDGES, TIMES
 from memory.models import DreamRun
 from settings_ui import activity
-from settings_ui.exposition import Family, counter, gauge, render
+from settings_ui.exposition import Family, Number, Values, counter, gauge, render
 
 _AGAIN_AFTER = 10.0
 _HOUR = timedelta(hours=1)
 # Rows of the last hour are looked for among the newest so many: a table of millions is not read.
 _NEWEST = 20_000
+
+
+type _Filled = dict[tuple[tuple[str, str], ...], Number]
 
 
 class _Kept:
@@ -70,7 +73,7 @@ def _workspaces() -> int:
 
 def _parts() -> Family:
     up = set(UpSpan.objects.filter(last_at__gte=Now() - GAP).values_list("part", flat=True))
-    values = {(("part", part),): int(part in up) for part in activity.PARTS}
+    values: Values = {(("part", part),): int(part in up) for part in activity.PARTS}
     return gauge("jenny_part_up", "Whether a part said lately that it is up, on any host.", values)
 
 
@@ -83,8 +86,8 @@ def _queues() -> Iterator[Family]:
             socket_connect_timeout=2,
             retry=Retry(NoBackoff(), 0),
         ) as server:
-            lengths = {(("queue", name),): int(server.llen(name)) for name in QUEUES}  # type: ignore[arg-type]
-            taken = int(server.hlen("unacked"))  # type: ignore[arg-type]
+            lengths: Values = {(("queue", name),): int(server.llen(name)) for name in QUEUES}
+            taken = int(server.hlen("unacked"))
     except redis.RedisError:
         yield gauge("jenny_redis_up", "Whether the queue's server answers.", {(): 0})
         return
@@ -104,7 +107,7 @@ def _ended(name: str, about: str, model: Any, label: str) -> Family:
     newest = model.objects.aggregate(newest=Max("pk"))["newest"] or 0
     rows = model.objects.filter(pk__gt=newest - _NEWEST, ended_at__gte=Now() - _HOUR)
     counted = rows.values_list("state", label).annotate(count=Count("pk")).order_by("state")
-    values = {(("state", state), (label, text)): n for state, text, n in counted}
+    values: Values = {(("state", state), (label, text)): n for state, text, n in counted}
     return gauge(name, about, values)
 
 
@@ -115,8 +118,11 @@ def _usage() -> Iterator[Family]:
         money=Sum("cost"),
         **{f"sum_{name}": Sum(name) for name in fields},
     )
-    asked, tokens, money = {}, {}, {}
-    for row in rows.order_by("kind"):
+    asked: _Filled = {}
+    tokens: _Filled = {}
+    money: _Filled = {}
+    found: list[dict[str, Any]] = list(rows.order_by("kind"))  # type: ignore[arg-type]
+    for row in found:
         kind = ("kind", row["kind"])
         asked[(kind,)] = row["asked"]
         money[(kind,)] = row["money"]
@@ -130,7 +136,7 @@ def _usage() -> Iterator[Family]:
 
 def _requests() -> Iterator[Family]:
     sums, seconds, statuses = TIMES.read()
-    ends = {(("status", one),): n for one, n in sorted(statuses.items())}
+    ends: Values = {(("status", one),): n for one, n in sorted(statuses.items())}
     yield counter("jenny_http_requests_total", "Requests to this web process, by status.", ends)
     name = "jenny_http_request_seconds"
     edges = [*map(str, EDGES), "+Inf"]

@@ -1,6 +1,7 @@
 """Settings → Account → Two-factor: set it up, new recovery codes, turn it off."""
 
 from http import HTTPStatus
+from typing import Any
 
 import segno
 from django.contrib import messages
@@ -107,7 +108,7 @@ def _page(
 ) -> HttpResponse:
     row = TwoFactor.objects.filter(account=person).first()
     secret = row.reveal() if row else None
-    context = {
+    context: dict[str, Any] = {
         "row": row,
         "is_on": row is not None and row.confirmed_at is not None,
         "is_readable": secret is not None,
