@@ -60,6 +60,7 @@ urlpatterns = [
         name="settings_end_session",
     ),
     path("settings/memory/", values.memory, name="settings_memory"),
+    path("settings/memory/guide", values.make_guide, name="settings_guide"),
     path("settings/conversation/", values.conversation, name="settings_conversation"),
     path("settings/skills/", skills.page, name="settings_skills"),
     path("settings/skills/consent", skills.consent, name="settings_consent"),

@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
 from jenny.accounts.models import Workspace
@@ -19,9 +19,10 @@ from jenny.chat.models import look_again
 from jenny.workspace import config
 from jenny.workspace.config import Config, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
+from jenny.workspace.files import Actor
 from memory import files
 from memory.budgets import gauge
-from memory.dream import schedule
+from memory.dream import guide, schedule
 from memory.management.commands.dream import GOOD
 from memory.management.dreaming.clock import keep
 from memory.models import DreamRun
@@ -45,6 +46,20 @@ def memory(request: HttpRequest) -> HttpResponse:
     """Dream: when it runs, by which model, how large the files may be, what waits for a person."""
     workspace = access.workspace(request)
     return group_page(request, workspace, "memory", _memory_context)
+
+
+@require_POST
+def make_guide(request: HttpRequest) -> HttpResponse:
+    """Make the workspace's own guide for Dream from the built-in text, where none stands."""
+    workspace = access.workspace(request)
+    person = access.account(request)
+    try:
+        said = guide.init(workspace.root, Actor("browser", account=person.pk))
+    except WorkspaceError as error:
+        messages.error(request, error.sentence)
+    else:
+        messages.info(request, said.replace("`", ""))
+    return redirect("settings_memory")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -135,6 +150,7 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     times = schedule.upcoming(timing, row.next_dream_at, now, NEXT_TIMES)
     return {
         **lately,
+        "guide": guide.read(workspace.root),
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
         "runs": values.rows(found, _RUNS, asked),

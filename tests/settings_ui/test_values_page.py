@@ -265,3 +265,17 @@ def test_the_page_says_when_dream_and_the_files_last_changed(
     DreamRun.objects.filter(pk=run.pk).update(ended_at=long_ago)
     client.post(MEMORY, {"enabled": "false"})
     assert "That is long ago" not in client.get(MEMORY).content.decode()
+
+
+def test_the_guide_is_shown_and_made(client: Client, root: Path) -> None:
+    """Which text guides Dream and why; one of one's own is made once and never written over."""
+    url = f"{MEMORY}guide"
+    assert "Dream follows its built-in guide" in client.get(MEMORY).content.decode()
+    assert "is there now" in client.post(url, follow=True).content.decode()
+    own = root / "prompts" / "dream.md"
+    own.write_text("Keep only what is about bees & <b>.\n")
+    page = client.post(url, follow=True).content.decode()
+    assert "has something in it" in page
+    assert "about bees &amp; &lt;b&gt;" in page
+    assert own.read_text() == "Keep only what is about bees & <b>.\n"
+    assert client.get(url).status_code == 405
