@@ -71,7 +71,10 @@ def test_axe_finds_nothing_on_any_page_of_wikis(
     name = wiki.name
     paths = ["/wikis/", f"/wikis/{name}/", f"/wikis/{name}/concepts/hive.md", f"/wikis/{name}/a/"]
     paths += ["/wiki/create/", "/wiki/search/?q=hive", "/wiki/graph/"]
-    paths += [f"/wiki/{what}/{name}/" for what in ("graph", "health", "feedback", "new", "remove")]
+    paths += [
+        f"/wiki/{what}/{name}/"
+        for what in ("graph", "health", "feedback", "scope", "new", "remove")
+    ]
     paths += [f"/wiki/choose/{name}/?page=twin"]
     paths += [
         f"/wiki/{what}/{name}/wiki/concepts/hive.md/"

@@ -204,6 +204,20 @@ def test_scaffolding_never_writes_over(root: Path) -> None:
     assert (root / "wikis/mine/AGENTS.md").read_text() == "my own"
 
 
+def test_the_scope_is_set_where_it_is_missing(client: Client, root: Path, bees: Path) -> None:
+    """From what Health says, also without an AGENTS.md; a header that is not understood stays."""
+    put(root, "bare/wiki/index.md", "# Bare\n")
+    assert 'href="/wiki/scope/bare/"' in get(client, "/wiki/health/bare/")
+    answer = client.post("/wiki/scope/bare/", {"scope": "Bare things: all"}, follow=True)
+    assert "The scope is saved" in answer.content.decode()
+    assert "Bare things: all" in get(client, "/wikis/")
+    put(root, "bees/AGENTS.md", "---\na: b: c\n---\n")
+    answer = client.post("/wiki/scope/bees/", {"scope": "x"})
+    assert answer.status_code == 422
+    assert "Nothing was written" in answer.content.decode()
+    assert (bees / "AGENTS.md").read_text() == "---\na: b: c\n---\n"
+
+
 def test_a_wiki_is_deleted_after_a_snapshot(client: Client, root: Path, bees: Path, ana) -> None:
     """It asks; the snapshot holds it, the trash too."""
     assert "3 files" in get(client, "/wiki/remove/bees/")
