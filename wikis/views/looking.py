@@ -76,6 +76,8 @@ def browse(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     address."""
     desk = frame.desk(request)
     here = frame.opened(desk, name)
+    if path == pages.GUIDE and desk.files.exists(here.wiki.path(path)):
+        return redirect(addresses.file(name, path))
     for inside in addresses.to_path(path):
         place = here.wiki.locate(inside)
         if place.is_folder:
