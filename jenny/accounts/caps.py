@@ -22,7 +22,8 @@ class Caps:
 def spent(caps: Caps, tokens: int, cost: Decimal) -> str:
     """Which limit the day's use has reached, in a sentence; empty: none."""
     if caps.tokens is not None and tokens >= caps.tokens:
-        return f"Today's limit of {caps.tokens:,} tokens is used up ({tokens:,} were used)."
+        noun = "token" if caps.tokens == 1 else "tokens"
+        return f"Today's limit of {caps.tokens:,} {noun} is used up ({tokens:,} were used)."
     if caps.cost is not None and cost >= caps.cost:
         return f"Today's limit of ${caps.cost:,.2f} is used up (${cost:,.2f} were spent)."
     return ""
