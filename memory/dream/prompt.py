@@ -16,6 +16,7 @@ from jenny.agent.runs import DREAM_BLOCKS, RUN_KINDS
 from jenny.agent.tools import Tool
 from jenny.workspace import paths
 from jenny.workspace.reading import read_text
+from jenny.workspace.versions.messages import UNDO_RUN
 from memory import archive, forgotten, pins, skills
 from memory.budgets import Gauge
 from memory.dream import guide as guides
@@ -23,6 +24,7 @@ from memory.dream import shown
 from memory.dream.guide import Guide
 from memory.dream.tools import REVIEW_TOOLS, TOOLS, places
 from memory.dream.values import Batch
+from memory.facts import facts, normal
 from memory.files import MEMORY_FILES, MemoryFile
 from memory.history import marks
 
@@ -96,6 +98,13 @@ def review_message() -> Message:
 _OWN_GUIDE = (
     "The person has a guide of their own for the runs that bring in what is new. As far as it says "
     "what is kept, and where, it holds here as well:"
+)
+
+
+_TAKEN_BACK = (
+    "What is marked as taken back was written by a run that the person undid. Their undoing says "
+    "that they do not want it so: write it again only when an entry that is newer than that day "
+    "says it anew, and account for older ones as not kept."
 )
 
 
@@ -239,8 +248,23 @@ def _related(root: Path, text: str) -> Iterator[str]:
     rows = [row for row in found.values() if forgotten.match(root, row.text) is None]
     if rows:
         yield ""
+    undone = _taken_back(root, rows)
+    if undone:
+        yield from (_TAKEN_BACK, "")
     for row in rows[:_ARCHIVED]:
-        yield f"* {row.id} ({row.source}, {row.date}): {one_line(row.text, _LINE_CHARS)}"
+        mark = ", taken back by the person" if row.id in undone else ""
+        yield f"* {row.id} ({row.source}, {row.date}{mark}): {one_line(row.text, _LINE_CHARS)}"
+
+
+def _taken_back(root: Path, rows: Sequence[archive.Archived]) -> set[str]:
+    """Those that left last because a person undid the run that had written them; what was put
+    back stands in its file again."""
+    undone = [row for row in rows if row.events[-1].run.startswith(UNDO_RUN)]
+    if not undone:
+        return set()
+    texts = (read_text(root, file.path).text for file in MEMORY_FILES)
+    standing = {normal(fact.text) for text in texts for fact in facts(text)}
+    return {row.id for row in undone if normal(row.text) not in standing}
 
 
 def _snapshot(sentence: str) -> str:

@@ -206,6 +206,32 @@ def test_a_run_is_undone_as_it_was_shown_and_put_back(client: Client, dreams: Dr
     assert "Taken back" not in words(get(client, f"/memory/runs/{run.pk}/"))
 
 
+def test_dream_is_told_what_was_taken_back(client: Client, dreams: Dreams) -> None:
+    """The next run is shown the same entries and what a run made of them that the person undid,
+    as just that; once it is put back, it is no longer told so."""
+    run = wrote(dreams, "Keeps four hives of bees behind the barn")
+
+    def press() -> None:
+        page = get(client, f"/memory/runs/{run.pk}/")
+        (href,) = re.findall(r'href="([^"]+undo/\?version=\w+)"', page)
+        form = dict(re.findall(r'name="(version|token)" value="(\w+)"', get(client, href)))
+        client.post(f"/memory/runs/{run.pk}/undo/", form)
+
+    def shown() -> str:
+        dreams.model.script(finish(not_kept=[run.entries[0]["cursor"]]))
+        dreams.model.script("Done.")
+        dreams.place(0)
+        dreams.run()
+        return "\n".join(part["text"] for part in dreams.shown()[-1].json["system"])
+
+    press()
+    prompt = shown()
+    assert "taken back by the person): Keeps four hives of bees behind the barn" in prompt
+    assert "a run that the person undid" in prompt
+    press()
+    assert "taken back by the person" not in shown()
+
+
 def test_entries_of_an_older_run_are_offered_again_by_a_click(
     client: Client, dreams: Dreams
 ) -> None:
