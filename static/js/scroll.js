@@ -9,6 +9,8 @@ const dock = document.getElementById("dock");
 
 const distance = () => page.scrollHeight - innerHeight - page.scrollTop;
 const toEnd = () => { page.scrollTop = page.scrollHeight; };
+// Nothing was said yet: what stands at the top is what matters.
+const isEmpty = () => !document.getElementById("thread")?.childElementCount;
 
 let follows = true;
 let last = 0;
@@ -18,14 +20,16 @@ function look() {
   if (far < NEAR) follows = true;
   else if (page.scrollTop < last - 1) follows = false;
   last = page.scrollTop;
-  jump.hidden = follows || far < NEAR;
+  jump.hidden = follows || far < NEAR || isEmpty();
 }
 
 addEventListener("scroll", look, { passive: true });
+// The field that has the focus from the beginning is at the end of the page, and in sight anyway.
+if (isEmpty()) addEventListener("load", () => requestAnimationFrame(() => { page.scrollTop = 0; }));
 
 // Runs between layout and paint: what grew and where one looks move in one frame.
 const grown = new ResizeObserver(() => {
-  if (follows) toEnd();
+  if (follows && !isEmpty()) toEnd();
   look();
 });
 grown.observe(scroller);

@@ -5,8 +5,17 @@ from collections.abc import Iterator
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
 from jenny.workspace.config import load
+from jenny.workspace.config.fields import BY_KEY, GROUPS
 from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.versions import record
+
+# Where a person sees to what is wrong with a setting, by its group.
+_PAGES = {
+    "conversation": "/settings/conversation/",
+    "memory": "/settings/memory/",
+    "models": "/settings/models/",
+    "system": "/settings/system/",
+}
 
 
 def settings(workspace: Workspace) -> Iterator[Notice]:
@@ -19,7 +28,15 @@ def settings(workspace: Workspace) -> Iterator[Notice]:
     for number, text in enumerate(config.notices):
         yield Notice(key=f"settings:{number}", kind="warning", text=text)
     for name, text in config.problems.items():
-        yield Notice(key=f"settings:{name}", kind="warning", text=text)
+        field = BY_KEY.get(name)
+        page = _PAGES.get(field.group, "") if field else ""
+        yield Notice(
+            key=f"settings:{name}",
+            kind="warning",
+            text=text,
+            href=page,
+            link=f"Settings → {GROUPS[field.group]}" if field and page else "Show",
+        )
 
 
 def versions(workspace: Workspace) -> Iterator[Notice]:
@@ -28,8 +45,9 @@ def versions(workspace: Workspace) -> Iterator[Notice]:
         with record.reading(workspace.root):
             return
     except VersionsOff as error:
+        what = error.sentence.replace(f"{workspace.root}/", "")
         text = (
-            f"Versions are off: {error.sentence} What is written is kept, but no change of the "
+            f"Versions are off: {what} What is written is kept, but no change of the "
             "memory files can be shown or undone until memory/.git is a plain folder again; move "
             "away what stands in its place, and a new one is made."
         )
