@@ -33,7 +33,6 @@ __all__ = [
     "count",
     "decided",
     "dismiss",
-    "exported",
     "find",
     "large_prunes",
     "never",
@@ -60,7 +59,6 @@ waiting = hunks.waiting
 decided = hunks.decided
 count = hunks.count
 find = hunks.find
-exported = hunks.exported
 
 
 @dataclass(frozen=True, slots=True)

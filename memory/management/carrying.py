@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from jenny.accounts.models import Workspace
 from jenny.workspace.backup.rows import Row
 from memory.backup.fields import ENTRIES, HUNKS, KINDS, ORIGINS, RUNS, TABLE
+from memory.management import approving
 from memory.management.dreaming import book
 from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
 from memory.models.dream import RUN_PREFIX as _DREAM
@@ -55,6 +56,8 @@ def merge(
     """Add what is not there; again: adds nothing. *found*: kinds and values, runs first. *turns*:
     our numbers of turns by theirs. *has_same_entries*: a number of the history means the same
     entry here; if not, what is said of entries stays behind."""
+    # What waited here was about files that are not here any more.
+    approving.void(workspace)
     runs: dict[int, int] = {}
     offered: set[int] = set()
     with transaction.atomic():

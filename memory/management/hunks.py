@@ -1,7 +1,7 @@
 """What waits, and what was decided, as a page or a command is shown it."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import cast
 
 from django.db.models.functions import Now
 
@@ -57,24 +57,6 @@ def settle(workspace: Workspace) -> list[StagedHunk]:
         mine = StagedHunk.objects.filter(pk__in=[row.pk for row in done], state=State.WAITING)
         mine.update(state=State.SETTLED, decided_at=Now())
     return [row for row in rows if row not in done]
-
-
-def exported(workspace: Workspace) -> Iterator[dict[str, Any]]:
-    """Every row as values for a line of JSON, oldest first."""
-    for row in StagedHunk.objects.filter(workspace=workspace).order_by("pk").iterator():
-        yield {
-            "run": row.run_id,
-            "actor": row.actor,
-            "path": row.path,
-            "piece": row.piece,
-            "sources": row.sources,
-            "reason": row.reason,
-            "state": row.state,
-            "text": row.text if row.is_edited else None,
-            "offered": row.offered,
-            "staged_at": row.staged_at.isoformat(),
-            "decided_at": row.decided_at.isoformat() if row.decided_at else None,
-        }
 
 
 class _Texts:

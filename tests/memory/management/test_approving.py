@@ -6,7 +6,7 @@ import pytest
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory import archive, context, forgotten, pins
-from memory.management import approving
+from memory.management import approving, carrying
 from memory.models import DreamEntry, StagedHunk
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, add, finish, results
@@ -312,6 +312,14 @@ def test_a_restore_voids_what_waits(waits):
     assert "orchard" not in prompt_of(waits)
     assert DreamEntry.objects.get(cursor=one).place == DreamEntry.Place.REOFFERED
     assert approving.void(waits.workspace) == (0, ())
+
+
+def test_an_import_voids_what_waits(waits):
+    """What waited was about files that the import has replaced; its entries are offered again."""
+    one, _ = dream(waits, lambda n: add("- The hives stand in the orchard.", n))
+    carrying.merge(waits.workspace, [], turns={}, has_same_entries=True)
+    assert not approving.waiting(waits.workspace)
+    assert DreamEntry.objects.get(cursor=one).place == DreamEntry.Place.REOFFERED
 
 
 def test_another_account_sees_and_decides_nothing(waits, owner):
