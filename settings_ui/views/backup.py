@@ -17,6 +17,7 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jenny.accounts import access
@@ -44,6 +45,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@sensitive_post_parameters("passphrase", "again")
 def export(request: HttpRequest) -> HttpResponse:
     """Ask for a backup."""
     person, row = access.account(request), access.workspace(request)
@@ -113,6 +115,7 @@ def piece(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+@sensitive_post_parameters("passphrase")
 def take_in(request: HttpRequest) -> HttpResponse:
     """Have a backup looked at: one that arrived in pieces (``arrived``), or with the form."""
     person, row = access.account(request), access.workspace(request)

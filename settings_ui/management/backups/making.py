@@ -36,6 +36,9 @@ KIND = "export"
 SUFFIX = ".jenny-backup"
 LEAST_PASSPHRASE = 12
 MOST_PASSPHRASE = 1_000
+# "aaaaaaaaaaaa" is long, and nothing else.
+LEAST_DIFFERENT = 5
+_PIN = "export"
 _ROWS = 100
 
 type Progress = Callable[[int, int, str], None]
@@ -53,9 +56,11 @@ def locked_with(passphrase: str) -> Lock:
     """A new key from a passphrase; it takes a fifth of a second.
 
     Raises:
-        BackupRefused: the passphrase is too short, or longer than anybody types.
+        BackupRefused: the passphrase is too short, the same letter over and over, or longer than
+            anybody types.
     """
-    if not LEAST_PASSPHRASE <= len(passphrase) <= MOST_PASSPHRASE:
+    is_long = LEAST_PASSPHRASE <= len(passphrase) <= MOST_PASSPHRASE
+    if not is_long or len(set(passphrase)) < LEAST_DIFFERENT:
         raise BackupRefused(
             f"A passphrase has at least {LEAST_PASSPHRASE} characters; four or more words that "
             "belong to no sentence are best. No backup was made."
@@ -125,20 +130,21 @@ def after_death(job: Job) -> str:
 
 def told(manifest: Manifest) -> str:
     """What a backup holds, in a sentence."""
-    parts = [
-        f"{counted(manifest.files, 'file')} ({sized(manifest.size)})",
-        f"{counted(manifest.conversations, 'conversation')}",
-        f"{counted(manifest.messages, 'message')}",
-    ]
-    if manifest.snapshots or manifest.versions:
-        parts.append(counted(manifest.snapshots, "snapshot"))
-        parts.append(counted(manifest.versions, "version"))
-    return f"The backup is ready: {', '.join(parts[:-1])} and {parts[-1]}."
+    counts = (
+        (manifest.conversations, "conversation"),
+        (manifest.messages, "message"),
+        (manifest.snapshots, "snapshot"),
+        (manifest.versions, "version"),
+    )
+    parts = [f"{counted(manifest.files, 'file')} ({sized(manifest.size)})"]
+    parts += [counted(number, noun) for number, noun in counts if number]
+    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"The backup is ready: {said}."
 
 
 def file_name(workspace: Workspace, *, plain: bool) -> str:
     """What the file is called."""
-    day = timezone.now().astimezone(UTC).strftime("%Y-%m-%d-%H%M")
+    day = timezone.now().astimezone(UTC).strftime("%Y-%m-%d-%H%M%S")
     return f"{workspace.slug}-{day}{'.zip' if plain else SUFFIX}"
 
 
@@ -161,8 +167,8 @@ def export(
     with contextlib.suppress(WorkspaceError):
         commit_pending(workspace.root)
     store = snapshots.store_of(workspace)
-    pin = f"export-{os.getpid()}"
-    store.pin(shot.id, pin)
+    # The same each time, so that one which a killed process left is replaced by the next.
+    store.pin(shot.id, _PIN)
     temp = path.with_name(f".{path.name}.part")
     try:
         needed = shot.size + (_size_of(store, workspace) if with_history else 0)
@@ -192,7 +198,7 @@ def export(
     finally:
         temp.unlink(missing_ok=True)
         with contextlib.suppress(WorkspaceError):
-            store.unpin(pin)
+            store.unpin(_PIN)
     log.info("backup.made", extra={"workspace": str(workspace.pk), "encrypted": lock is not None})
     return manifest
 

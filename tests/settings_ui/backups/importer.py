@@ -5,6 +5,8 @@ ruined. So many times a process imports the backup and is killed with SIGKILL ri
 that reaches the disk or ends a transaction; the first time before the very first step, the second
 time not at all, then before random ones. Then another process does what is done for a dead import.
 One line of JSON each: what is in the workspace and the database.
+
+``importer.py thrice``: it is imported twice, then into a new workspace; nothing is killed.
 """
 
 import hashlib
@@ -126,6 +128,11 @@ def settled() -> None:
 def main(words: list[str]) -> None:
     """Do what the words say."""
     prepare()
+    if words[0] == "thrice":
+        for more in ((), (), ("--new", "Second")):
+            call_command("import", str(BACKUP), *more, workspace="bea", stdout=StringIO())
+            settled()
+        return
     reset()
     total = imported(0)
     chance = random.Random(int(words[0]))

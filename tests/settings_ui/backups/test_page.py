@@ -136,6 +136,7 @@ def test_it_goes_by_itself_after_a_day(client: Client, home: Workspace) -> None:
     ("typed", "sentence"),
     [
         ({"passphrase": "short", "again": "short"}, "at least 12 characters"),
+        ({"passphrase": "a" * 30, "again": "a" * 30}, "at least 12 characters"),
         ({"passphrase": PASSPHRASE, "again": "other"}, "The two passphrases differ"),
         ({}, "at least 12 characters"),
     ],
