@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
+from jenny.accounts.errors import JobLost
 from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.workspace import acts, paths
@@ -91,10 +92,16 @@ def work(job: Job) -> working.Ended:
         expect=str(job.arguments.get("token", "")),
         pin=_pin(job),
         progress=lambda percent, doing: job.progress(percent, 100, doing),
-        check=lambda: job.progress(job.step, 100, f"{job.doing.rstrip('.')}…"),
+        check=lambda: _still_mine(job),
     )
     sentence = telling.told(f"snapshot {name}", path, done)
     return working.Ended(sentence, _result(done, path))
+
+
+def _still_mine(job: Job) -> None:
+    """:raises JobLost: the job was taken for dead meanwhile."""
+    if not job.beat():
+        raise JobLost
 
 
 def by_command(workspace: Workspace, name: str, path: str, *, progress: Progress) -> Restored:

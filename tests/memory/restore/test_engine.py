@@ -4,6 +4,7 @@ What must be is written down here by hand; nothing of it is computed by what is 
 """
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,27 @@ def test_the_plan_of_two_odd_trees() -> None:
     ]
     empty = present.Present({}, {}, {}, ())
     assert [row.path for row in planning.plan(empty, rows).added] == ["fine.md"]
+
+
+def test_odd_names_come_back_to_the_byte(tmp_path: Path) -> None:
+    """Names that are no UTF-8, hold a line's end, look like git's, or are as long as can be."""
+    root, store = tmp_path / "workspace", Store(tmp_path / "one.git")
+    odd = [b"\xff\xfe.md", b"a\nb.md", b".gitmodules", b"GIT~2", b"x" * 255, b"\xe2\x80\xae.md"]
+    files = [root / "odd" / os.fsdecode(name) for name in odd]
+    for folder in ("memory", "odd/empty"):
+        (root / folder).mkdir(parents=True)
+    for number, path in enumerate(files):
+        path.write_text(str(number))
+    shot = create(store, root, "manual", now=NOW).snapshot.id
+    for number, path in enumerate(files):
+        path.write_text("changed") if number % 2 else path.unlink()
+    (root / "odd/empty").rmdir()
+    (root / "odd/new").mkdir()
+    (root / "odd/new" / os.fsdecode(b"\xff")).write_text("made since")
+    restore(root, store, shot)
+    assert [path.read_text() for path in files] == ["0", "1", "2", "3", "4", "5"]
+    there = sorted((root / "odd").iterdir())
+    assert there == sorted([*files, root / "odd/empty"])
 
 
 def test_writers_wait_and_go_on_afterwards(made: Any) -> None:
