@@ -89,6 +89,7 @@ def test_axe_finds_nothing_on_the_pages_of_backups(
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Download").first.click()
     path = waiting.value.path()
+    expect(page.get_by_role("heading", name="Done")).to_be_visible()
     page.goto("/settings/backup/")
     found += faults(page)
     assert overflow(page) <= 0
