@@ -5,7 +5,7 @@ it stood there, and goes on from it. A mark in the workspace's own folder says t
 at all: without it nobody is asked.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,7 +66,11 @@ def overlay(root: Path, path: str, text: str) -> str:
     """A memory file's text as chats are shown it: with what waits, each line of it marked, and
     without what is forgotten."""
     state = stones.state(root)
-    shown = [row for row in waiting(root).of(path) if not is_forgotten(state, row.piece)]
+    return _overlay(waiting(root).of(path), text, state)
+
+
+def _overlay(rows: Sequence[Staged], text: str, state: State) -> str:
+    shown = [row for row in rows if not is_forgotten(state, row.piece)]
     kept = filtered(state, text).text
     if not shown:
         return kept
@@ -77,9 +81,10 @@ def overlay(root: Path, path: str, text: str) -> str:
 
 def overlaid(root: Path, path: str, reading: Reading, state: State) -> Reading | None:
     """A reading of a memory file with what waits for it, as ``overlay``; ``None``: nothing does."""
-    if all(is_forgotten(state, row.piece) for row in waiting(root).of(path)):
+    rows = waiting(root).of(path)
+    if all(is_forgotten(state, row.piece) for row in rows):
         return None
-    text = overlay(root, path, reading.text)
+    text = _overlay(rows, reading.text, state)
     return replace(reading, text=text, data=text.encode(), is_missing=False)
 
 
@@ -95,10 +100,10 @@ def skill_rows(root: Path) -> Iterator[str]:
 def is_forgotten(state: State, piece: Piece) -> bool:
     """Whether a piece says what the user had forgotten."""
     said = (*piece.before, *piece.after)
-    return any(
-        fact.has_content and state.match(fact) is not None
-        for fact in facts.facts("\n".join(said) if state.active else "")
-    )
+    if not state.active:
+        return False
+    every = facts.facts("\n".join(said))
+    return any(fact.has_content and state.match(fact) is not None for fact in every)
 
 
 def _marked(piece: Piece) -> Piece:
