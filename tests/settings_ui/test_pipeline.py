@@ -1,14 +1,18 @@
 """Differences and words of the Memory pages, as values."""
 
+import datetime as dt
 from typing import get_args
+from zoneinfo import ZoneInfo
 
 import pytest
+from django.utils import timezone
 
 from jenny.workspace import diffs
 from memory.dream.values import Status, VerdictKind
 from settings_ui.pipeline import wording
 from settings_ui.pipeline.differences import MOST_LINES, difference, read_unified
 from settings_ui.pipeline.runs import run_number
+from settings_ui.templatetags.moments import moment
 
 OLD = "".join(f"- line {at}\n" for at in range(1, 13)).encode()
 NEW = OLD.replace(b"- line 6\n", b"- line six\n- line six and a half\n")
@@ -76,3 +80,18 @@ def test_every_outcome_and_verdict_has_a_name():
     assert set(get_args(VerdictKind.__value__)) <= wording.VERDICT.keys()
     assert wording.status("something_new").text == "Something new"
     assert wording.status("waiting", still_waits=False).text == "Decided by you"
+
+
+def test_times_are_told_by_the_day_in_the_persons_zone(monkeypatch):
+    """Near days in words, others with their date, those of another year with it."""
+    zone = ZoneInfo("Pacific/Auckland")
+    noon = dt.datetime(2026, 11, 30, 12, 5, tzinfo=zone)
+    monkeypatch.setattr(timezone, "now", lambda: noon.astimezone(dt.UTC))
+    day = dt.timedelta(days=1)
+    with timezone.override(zone):
+        assert moment(noon.astimezone(dt.UTC)) == "today, 12:05"
+        assert moment(noon - day) == "yesterday, 12:05"
+        assert moment(noon + day) == "tomorrow, 12:05"
+        assert moment(noon - 3 * day) == "Fri 27 November, 12:05"
+        assert moment(dt.datetime(2020, 8, 3, 14, 5, tzinfo=zone)) == "3 August 2020, 14:05"
+        assert moment(None) == ""
