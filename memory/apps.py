@@ -33,6 +33,7 @@ class MemoryConfig(AppConfig):
         from memory.management import (  # noqa: PLC0415
             approval_notices,
             restoring,
+            snapshot_notices,
             snapshots,
             staging,
         )
@@ -45,6 +46,7 @@ class MemoryConfig(AppConfig):
         working.register(restoring.KIND, restoring.ABOUT)
         working.register(rehearsing.KIND, rehearsing.ABOUT)
         notices.register("dream", dreams.of)
+        notices.register("snapshots", snapshot_notices.of)
         funnel.register_fence(book.fence)
         overlay.register_sources(staging.source, staging.unwanted)
         funnel.register_sink(provenance.record)

@@ -211,6 +211,13 @@ def prune(workspace: Workspace, agreed: Plan, *, now: datetime | None = None) ->
     return done
 
 
+def agree(workspace: Workspace, keep_for: str) -> None:
+    """Note a horizon that a person chose and that deletes nothing now."""
+    row = SnapshotState.of(workspace, timezone.now())
+    row.agreed_keep_for = keep_for
+    row.save(update_fields=["agreed_keep_for"])
+
+
 def keep_to_the_rules(workspace: Workspace, now: datetime) -> Pruned | None:
     """Delete what the rules let go. Under a horizon that is shorter than the one agreed to,
     nothing is deleted by it before a person was told what (``waiting``).

@@ -17,7 +17,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.snapshots import shelf
 from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from memory.management import restoring, snapshots
-from memory.models import DreamEntry, DreamRun
+from memory.models import DreamEntry, DreamRun, SnapshotState
 from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +193,7 @@ def test_a_plan_that_is_not_true_any_more_asks_again(client: Client, root: Path,
     assert job.state == "failed"
     assert "Nothing was changed" in job.sentence
     assert (root / "USER.md").read_text() == "# User\n\n- Pruned badly\n"
+    assert "The last restore did not work" in text_of(client, "/snapshots/")
 
 
 def test_what_a_hand_took_out_stays_away_and_is_shown_before(
@@ -300,6 +301,21 @@ def test_a_horizon_shortened_by_hand_is_asked_about(
     (root / "config.json").write_text('{"snapshots": {"keepFor": "week"}, "configVersion": 1}')
     assert "Nothing is deleted before you say so" in text_of(client, "/snapshots/")
     assert "This deletes snapshots for good" in text_of(client, "/snapshots/keep/")
+
+
+def test_what_is_wrong_stands_on_every_page(client: Client, workspace, root: Path) -> None:
+    """A snapshot that failed, and a horizon that waits for a yes; both go with their cause."""
+    row = SnapshotState.of(workspace, timezone.now())
+    row.note_failure("The disk is full.", timezone.now())
+    (root / "config.json").write_text('{"snapshots": {"keepFor": "week"}, "configVersion": 1}')
+    page = text_of(client, "/workspace/")
+    assert "There is no new snapshot of this workspace. The disk is full." in page
+    assert "none goes before you say so" in page
+    client.post("/snapshots/take", {})
+    client.post("/snapshots/keep/", {"snapshots.keepFor": "week"})
+    page = text_of(client, "/workspace/")
+    assert "The disk is full" not in page
+    assert "none goes before you say so" not in page
 
 
 def dreamed(root: Path, text: str, run: str = "dream:1", cursor=(0, 2)) -> str:

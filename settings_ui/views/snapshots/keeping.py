@@ -39,6 +39,8 @@ def page(request: HttpRequest) -> HttpResponseBase:
     said = f"Snapshots are kept {_label(wanted).lower()}."
     if plan.goes and is_agreed:
         said += f" {snapshots.prune(desk.row, plan).sentence}"
+    else:
+        snapshots.agree(desk.row, wanted)
     messages.success(request, said)
     return redirect("snapshots")
 

@@ -1,11 +1,13 @@
 """The list: snapshots of everything, and what Dream changed; taking one by hand."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.accounts.models import Job
@@ -24,6 +26,8 @@ LISTED = 30
 VERSIONS = 15
 _LABEL_CHARS = 120
 _PAGE_DIGITS = 6
+# For so long a restore that did not work is told of on the list.
+_FRESH = timedelta(days=1)
 # A file's line in a version's message (``jenny.workspace.versions.messages``).
 _COUNTED = re.compile(r"^(.+): \+(\d+) -(\d+)(?: \(\w+\))?$", re.MULTILINE)
 _NAMED = 2
@@ -49,11 +53,8 @@ def page(request: HttpRequest) -> HttpResponseBase:
         "count": count,
         "keep_for": config.BY_KEY["snapshots.keepFor"].choices,
         "kept": dict(config.BY_KEY["snapshots.keepFor"].choices).get(keep_for, keep_for).lower(),
-        "failure": state.failure if state else "",
         "waiting": _waiting(desk, state),
-        "job": Job.objects.filter(
-            workspace=desk.row, kind=restoring.KIND, state__in=Job.OPEN
-        ).first(),
+        "job": _newest_restore(desk),
     }
     return render(request, "snapshots/list.html", context | versions(desk, VERSIONS))
 
@@ -118,6 +119,15 @@ def _row(desk: Desk, shot: Snapshot) -> dict[str, Any]:
         "diff": frame.address("snapshot_diff", shot.id),
         "since": frame.address("snapshot_diff", before, to=shot.id) if before else "",
     }
+
+
+def _newest_restore(desk: Desk) -> Job | None:
+    """The restore that is under way, or one of the last day that did not work."""
+    job = Job.objects.filter(workspace=desk.row, kind=restoring.KIND).order_by("-pk").first()
+    if job is None or job.is_open:
+        return job
+    is_fresh = job.ended_at is not None and timezone.now() - job.ended_at < _FRESH
+    return job if is_fresh and job.state != Job.State.DONE else None
 
 
 def _waiting(desk: Desk, state: SnapshotState | None) -> str:
