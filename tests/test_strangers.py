@@ -194,6 +194,7 @@ def test_another_account_sees_nothing_of_it(owned: dict[str, str], method: str) 
         # What Bo's own visit made is Bo's.
         rows["Workspace"] = [row for row in rows["Workspace"] if row["owner_id"] != bo.pk]
         rows["Account"] = [row for row in rows["Account"] if row["id"] != bo.pk]
+        rows["Job"] = [row for row in rows["Job"] if row["account_id"] != bo.pk]
     assert after == before
 
 

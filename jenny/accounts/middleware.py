@@ -22,7 +22,14 @@ log = logging.getLogger(__name__)
 type GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 # What a browser or a health check may fetch before there is an owner.
-_OPEN_BEFORE_OWNER = ("/health/", "/static/", "/manifest.webmanifest", "/favicon.ico", "/offline/")
+_OPEN_BEFORE_OWNER = (
+    "/health/",
+    "/metrics",
+    "/static/",
+    "/manifest.webmanifest",
+    "/favicon.ico",
+    "/offline/",
+)
 _SETUP = "/setup/"
 
 

@@ -78,7 +78,11 @@ def delete(person: Account, successor: Account | None = None) -> None:
             Account.objects.filter(pk=row.pk).update(is_superuser=False)
             Account.objects.filter(pk=successor.pk).update(is_superuser=True)
         for one in Workspace.all_objects.filter(owner=row):
-            Leftover.objects.create(slug=one.slug, name=str(one.pk))
+            # A restored database may know the slug as one that is gone already.
+            Leftover.objects.update_or_create(
+                slug=one.slug,
+                defaults={"name": str(one.pk), "deleted_at": Now(), "cleared_at": None},
+            )
         Leftover.objects.create(name=str(row.pk))
         row.end_sessions()
         row.delete()

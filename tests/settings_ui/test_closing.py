@@ -145,6 +145,16 @@ def test_a_slug_that_is_somebody_s_is_not_cleared(ana: Account, bo: Account) -> 
     assert row.root.is_dir()
 
 
+def test_a_slug_that_was_gone_before_is_no_hindrance(bo: Account) -> None:
+    """A database that was put back from a copy may hold both the row and the note that it is gone;
+    the account can be deleted all the same."""
+    places = folders(bo)
+    Leftover.objects.create(slug="bo", name="00000000-0000-4000-8000-000000000000")
+    closing.delete(bo)
+    assert [place for place in places if place.exists()] == []
+    assert Leftover.objects.filter(slug="bo").count() == 1
+
+
 def test_what_cannot_be_cleared_is_tried_again(
     bo: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
