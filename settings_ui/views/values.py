@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
+from jenny.accounts.management import gate
 from jenny.accounts.models import Workspace
 from jenny.chat.models import look_again
 from jenny.workspace import config
@@ -151,6 +152,7 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     return {
         **lately,
         "guide": guide.read(workspace.root),
+        "is_paused": found.get(gate.PAUSE),
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
         "runs": values.rows(found, _RUNS, asked),
