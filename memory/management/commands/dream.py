@@ -94,9 +94,10 @@ def _lines(found: Rehearsal) -> Iterator[str]:
     yield ""
     yield from found.estimate.sentences
     yield ""
-    if found.review:
-        yield found.review
-    yield found.sentence
+    before, so, outcome = found.sentence.partition(" so: ")
+    yield from (
+        (f"{before}{so.rstrip()}", found.review, outcome) if found.review else (found.sentence,)
+    )
     yield from found.notes
     for text in found.archived:
         yield f"To the archive: {text}"
