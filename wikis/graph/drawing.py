@@ -1,7 +1,7 @@
 """A graph as values that a template draws as SVG: whole numbers, one path for all lines."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,7 +20,7 @@ MOST_NAMED = 300
 # Names are written this large in a picture of this reach (from its middle), and in proportion.
 FONT = 13
 FONT_REACH = 300
-LEAST_REACH = {"large": 240, "small": 110}
+LEAST_REACH = {"large": 200, "small": 110}
 NEAR_NODES = 60
 LABEL_CHARS = 28
 
@@ -166,16 +166,14 @@ def _picture(
 ) -> Picture:
     at = {path: (round(x), round(y)) for path, (x, y) in places.places.items()}
     degrees = {path: len(rows) for path, rows in found.neighbours.items()}
-    least = LEAST_REACH["small" if here else "large"]
-    reach = max(math.ceil(places.radius) + 50, least)
-    font = max(FONT, FONT * reach // FONT_REACH)
+    box, font = _box(at.values(), LEAST_REACH["small" if here else "large"])
     nodes = _nodes(found.known.name, shown, at, degrees, here, font=font)
     lines = "".join(_line(at[one], at[other]) for one, other in edges)
     return Picture(
         nodes,
         (),
         lines,
-        f"{-reach} {-reach} {2 * reach} {2 * reach}",
+        box,
         total,
         len(found.edges),
         total - len(nodes),
@@ -245,8 +243,12 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
     parts = {name: _laid_out(rows, MOST_NODES if total <= MOST_NODES else share)
              for name, rows in found.items()}  # fmt: skip
     whole = layout.circles({name: part[2].radius + 30 for name, part in sorted(parts.items())})
-    reach = max(math.ceil(whole.radius) + 60, LEAST_REACH["large"])
-    font = max(FONT, FONT * reach // FONT_REACH)
+    edges_of_all = [
+        (x + side * part[2].radius, y + side * part[2].radius)
+        for (x, y), part in ((whole.places[name], part) for name, part in parts.items())
+        for side in (-1, 1)
+    ]
+    box, font = _box(edges_of_all, LEAST_REACH["large"])
     nodes: list[Node] = []
     circles: list[Circle] = []
     lines: list[str] = []
@@ -272,13 +274,26 @@ def _all(index: Index, every: Mapping[str, Known]) -> Picture:
         tuple(nodes),
         tuple(circles),
         "".join(lines[: 2 * MOST_EDGES]),
-        f"{-reach} {-reach} {2 * reach} {2 * reach}",
+        box,
         total,
         sum(len(rows.edges) for rows in found.values()) + len(between),
         total - len(nodes),
         tuple(parts),
         font,
     )
+
+
+def _box(points: Iterable[tuple[float, float]], least: int) -> tuple[str, int]:
+    """The view box around all of the points, with room for names, and how large names are."""
+    rows = list(points) or [(0.0, 0.0)]
+    left, right = min(x for x, _ in rows), max(x for x, _ in rows)
+    top, bottom = min(y for _, y in rows), max(y for _, y in rows)
+    half_width = max((right - left) / 2, least)
+    font = max(FONT, int(FONT * max(half_width, (bottom - top) / 2) / FONT_REACH))
+    half_width += 4 * font
+    half_height = max((bottom - top) / 2 + 3 * font, least / 2)
+    x, y = round((left + right) / 2 - half_width), round((top + bottom) / 2 - half_height)
+    return f"{x} {y} {round(2 * half_width)} {round(2 * half_height)}", font
 
 
 def _line(one: tuple[int, int], other: tuple[int, int]) -> str:
