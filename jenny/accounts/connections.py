@@ -95,7 +95,7 @@ def put_back(root: Path, removed: Removed) -> bool:
     return done[0]
 
 
-def rename(root: Path, name: str, new: str) -> bool:
+def give_name(root: Path, name: str, new: str) -> bool:
     """Call the preset *new*, in its place in the file, and wherever the settings name it.
     ``False``: it is not there any more, or there is one called *new*.
 

@@ -114,7 +114,7 @@ def create(owner: Account, given: str) -> Workspace:
     return row
 
 
-def rename(row: Workspace, owner: Account, given: str) -> bool:
+def give_name(row: Workspace, owner: Account, given: str) -> bool:
     """Give it another name; its folder keeps its own. Whether that is another one.
 
     :raises WorkspaceRefused: it may not be called that.

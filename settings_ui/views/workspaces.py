@@ -52,7 +52,7 @@ def rename(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
     person, row = access.account(request), _own(request, workspace_id)
     given = request.POST.get("name", "")
     try:
-        changed = workspaces.rename(row, person, given)
+        changed = workspaces.give_name(row, person, given)
     except WorkspaceRefused as error:
         return _page(request, person, renaming=row, problem=error.sentence, typed=given)
     row.refresh_from_db()

@@ -113,7 +113,7 @@ def _saved(person: Account, workspace: Workspace, name: str, form: PresetForm) -
     changed = form.keep_key(person) or changed
     new = form.cleaned_data["name"]
     if new != name:
-        if not connections.rename(workspace.root, name, new):
+        if not connections.give_name(workspace.root, name, new):
             return f"{name} was changed or taken away by somebody else meanwhile. Look again."
         rows = Conversation.objects.filter(workspace=workspace, preset=name)
         rows.update(preset=new)
