@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jenny.agent.runs import RUN_KINDS
 from jenny.chat.backup import fields
 from jenny.chat.backup.fields import refused
 from jenny.workspace import names
 from jenny.workspace.backup.rows import Row
 
+# Kinds of conversations that travel: those that are to leave no trace do not.
+KINDS = frozenset({"personal", "project"})
 _MOST_ROWS = 1_000_000
 
 
@@ -76,7 +77,7 @@ def talks(lines: Iterable[Row]) -> Iterator[Talk]:
 def _judged(talk: Talk) -> Talk:
     """The conversation, if its rows fit together."""
     kind = talk.conversation["type"]
-    if kind not in RUN_KINDS or kind == "temporary":
+    if kind not in KINDS:
         raise refused("have one of a kind that this version of Jenny does not know")
     if (kind == "project") != _is_folder(talk.conversation["project"]):
         raise refused("have one inside a project that cannot be")

@@ -23,9 +23,7 @@ def rows(workspace: Workspace) -> Iterator[Row]:
 
     One conversation is in memory at a time.
     """
-    kept = Conversation.objects.filter(workspace=workspace).exclude(
-        kind=Conversation.Kind.TEMPORARY
-    )
+    kept = Conversation.objects.filter(workspace=workspace, kind__in=talks.KINDS)
     for key in list(kept.order_by("created_at", "pk").values_list("pk", flat=True)):
         with contextlib.suppress(Conversation.DoesNotExist):  # deleted meanwhile
             yield from talks.rows(talk_of(kept.get(pk=key)))

@@ -6,18 +6,23 @@ comes as a conversation of its own.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from django.db import transaction
 
 from jenny.accounts.models import Workspace
 from jenny.chat.backup import talks
 from jenny.chat.backup.talks import Numbers, Talk
 from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Turn, look_again
+from jenny.chat.models.placing import Place
 from jenny.markdown.render import render
 from jenny.workspace.backup.rows import Row
 
 _AT_ONCE = 500
+# So long others wait for the database.
+_MESSAGES_AT_ONCE = 2_000
 _POINTERS = ("summarised_through", "context_from", "session_from", "tokens_gone")
 
 
@@ -44,59 +49,73 @@ class Merged:
         return {"new": self.new, "longer": self.longer}
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What merging would do."""
-
-    new: int = 0
-    longer: int = 0
-    same: int = 0
-    messages: int = 0
-
-
-def look(workspace: Workspace | None, found: Iterable[Talk]) -> Counts:
-    """What ``merge`` would do; every row is looked at. ``None``: into a new workspace."""
-    new = longer = same = messages = 0
-    for talk in found:
-        place = _Place.of(workspace, talk)
-        messages += len(talk.messages) - len(place.known)
-        if place.chat is None:
-            new += 1
-        elif len(place.known) < len(talk.messages):
-            longer += 1
-        else:
-            same += 1
-    return Counts(new, longer, same, messages)
-
-
-def merge(workspace: Workspace, found: Iterable[Talk]) -> Merged:
-    """Add what is not there; inside the caller's transaction.
+def merge(
+    workspace: Workspace, found: Iterable[Talk], keep: Callable[[Merged], object] | None = None
+) -> Merged:
+    """Add what is not there: some conversations in each transaction, at whose end *keep* is called,
+    so that what it keeps tells of all that is stored, and of nothing else.
 
     :raises BackupRefused: a row is none, and everything must be taken back.
     """
     done = Merged()
-    for talk in found:
-        place = _Place.of(workspace, talk)
-        theirs = str(talk.conversation["id"])
-        if place.chat is None:
-            chat = _make(workspace, place.key, talk)
-            done.new.append(str(chat.pk))
-        else:
-            chat = place.chat.locked()
-        if place.chat is None or len(place.known) < len(talk.messages):
-            added = _add(chat, talk, place, done.turns)
-            done.messages += len(added.messages)
-            if place.chat is not None:
-                done.longer.append(added.undoing(chat))
-            numbers = added.numbers
-            _point(chat, talk, added, is_new=place.chat is None)
-        else:
-            done.same += 1
-            numbers = Numbers.of(place.known)
-            done.turns |= place.turns(talk)
-        done.chats[theirs], done.numbers[theirs] = str(chat.pk), numbers
+    for some in _batches(found):
+        # Slow, and nobody is to wait for it.
+        html = [_html(workspace, talk) for talk in some]
+        with transaction.atomic():
+            for talk, shown in zip(some, html, strict=True):
+                _merge(workspace, talk, shown, done)
+            if keep is not None:
+                keep(done)
     look_again(workspace)
     return done
+
+
+def _batches(found: Iterable[Talk]) -> Iterator[list[Talk]]:
+    some: list[Talk] = []
+    count = 0
+    for talk in found:
+        some.append(talk)
+        count += len(talk.messages)
+        if count >= _MESSAGES_AT_ONCE:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
+
+
+def _html(workspace: Workspace, talk: Talk) -> list[str]:
+    """What a page shows of each block: made of its text here, never taken over."""
+    place = Place.of(workspace, talk)
+    return [
+        render(row["text"], prefix=f"i{uuid.uuid4().hex[:12]}-")
+        if row["kind"] == Block.Kind.TEXT and row["message"] not in place.known
+        else ""
+        for row in talk.blocks
+    ]
+
+
+def _merge(workspace: Workspace, talk: Talk, html: list[str], done: Merged) -> None:
+    """Add one conversation, or what is missing of it."""
+    place = Place.of(workspace, talk)
+    theirs = str(talk.conversation["id"])
+    if place.chat is None:
+        chat = _make(workspace, place.key, talk)
+        done.new.append(str(chat.pk))
+    else:
+        chat = place.chat.locked()
+    if place.chat is None or len(place.known) < len(talk.messages):
+        added = _add(chat, talk, place, done.turns)
+        _blocks(talk, html, added, done.turns)
+        done.messages += len(added.messages)
+        if place.chat is not None:
+            done.longer.append(added.undoing(chat))
+        numbers = added.numbers
+        _point(chat, talk, added, is_new=place.chat is None)
+    else:
+        done.same += 1
+        numbers = Numbers.of(place.known)
+        done.turns |= place.turns(talk)
+    done.chats[theirs], done.numbers[theirs] = str(chat.pk), numbers
 
 
 def undo(workspace: Workspace, undoing: Row) -> None:
@@ -109,58 +128,6 @@ def undo(workspace: Workspace, undoing: Row) -> None:
             chat.messages.filter(pk__in=one["messages"]).delete()
             chat.turns.filter(pk__in=one["turns"]).delete()
             rows.filter(pk=chat.pk).update(**one["before"])
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a conversation of a backup goes: *chat*, or a new one with the id *key*; *known*: our
-    numbers of its messages that are there, by theirs."""
-
-    key: uuid.UUID
-    chat: Conversation | None = None
-    known: dict[int, int] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, workspace: Workspace | None, talk: Talk) -> "_Place":
-        """Find it."""
-        theirs: uuid.UUID = talk.conversation["id"]
-        if workspace is None:
-            return cls(theirs)
-        taken = Conversation.objects.filter(pk=theirs).first()
-        if taken is not None and taken.workspace_id != workspace.pk:
-            return cls._at(workspace, uuid.uuid5(workspace.pk, str(theirs)), talk)
-        return cls._at(workspace, theirs, talk)
-
-    @classmethod
-    def _at(cls, workspace: Workspace, key: uuid.UUID, talk: Talk) -> "_Place":
-        chat = Conversation.objects.filter(pk=key, workspace=workspace).first()
-        if chat is None:
-            return cls(key)
-        ours = list(chat.messages.order_by("pk").values("pk", "kind", "created_at", "text"))
-        here = dict(zip(talks.identities(ours), (row["pk"] for row in ours), strict=True))
-        names = talks.identities(talk.messages)
-        known = {
-            row["id"]: here[name]
-            for row, name in zip(talk.messages, names, strict=True)
-            if name in here
-        }
-        went_on = len(known) == len(ours) and not talk.branches and chat.branch_id is None
-        if went_on or len(known) == len(talk.messages):
-            return cls(key, chat, known)
-        # It went two ways: theirs comes beside ours, under an id that it has again next time.
-        own = uuid.uuid5(key, "".join(names))
-        other = Conversation.objects.filter(pk=own, workspace=workspace).first()
-        if other is None:
-            return cls(own)
-        pairs = zip(talk.messages, other.messages.order_by("pk"), strict=False)
-        return cls(own, other, {theirs["id"]: mine.pk for theirs, mine in pairs})
-
-    def turns(self, talk: Talk) -> dict[int, int]:
-        """Our numbers of its turns, by theirs."""
-        rows = Message.objects.filter(pk__in=list(self.known.values())).values_list("pk", "turn_id")
-        of = dict(rows)
-        found = {row["turn"]: of.get(self.known.get(row["id"], 0)) for row in talk.messages}
-        return {theirs: ours for theirs, ours in found.items() if theirs and ours}
 
 
 @dataclass
@@ -188,7 +155,7 @@ def _make(workspace: Workspace, key: uuid.UUID, talk: Talk) -> Conversation:
     )
 
 
-def _add(chat: Conversation, talk: Talk, place: _Place, turns_of: dict[int, int]) -> _Added:
+def _add(chat: Conversation, talk: Talk, place: Place, turns_of: dict[int, int]) -> _Added:
     """Add the messages that are not there, with all that belongs to them."""
     branches = _branches(chat, talk)
     known_turns = place.turns(talk)
@@ -208,7 +175,6 @@ def _add(chat: Conversation, talk: Talk, place: _Place, turns_of: dict[int, int]
     )  # fmt: skip
     fresh = {row["id"]: one.pk for row, one in zip(new, made, strict=True)}
     numbers = Numbers.of(place.known | fresh)
-    _blocks(talk, fresh, turns)
     _summaries(chat, talk, fresh, numbers)
     for row, one in zip(new_turns, made_turns, strict=True):
         one.context_from = numbers.since(row["context_from"])
@@ -228,19 +194,21 @@ def _branches(chat: Conversation, talk: Talk) -> dict[int, int]:
     return made
 
 
-def _blocks(talk: Talk, fresh: dict[int, int], turns: dict[int, int]) -> None:
-    """The answers' blocks. What a page shows is made of their text here, never taken over."""
+def _blocks(talk: Talk, html: list[str], added: _Added, turns: dict[int, int]) -> None:
+    """The answers' blocks, with what a page shows of each."""
+    fresh = set(added.messages)
     rows = [
         _without(row, "message", "turn")
-        | {"message_id": fresh[row["message"]], "turn_id": turns[row["turn"]], "is_open": False}
-        for row in talk.blocks
-        if row["message"] in fresh
+        | {
+            "message_id": added.numbers.ours[row["message"]],
+            "turn_id": turns[row["turn"]],
+            "is_open": False,
+            "html": shown,
+        }
+        for row, shown in zip(talk.blocks, html, strict=True)
+        if added.numbers.ours[row["message"]] in fresh
     ]
-    made = _made(Block, rows)
-    texts = [one for one in made if one.kind == Block.Kind.TEXT]
-    for one in texts:
-        one.html = render(one.text, prefix=f"b{one.pk}-")
-    Block.objects.bulk_update(texts, ["html"], batch_size=_AT_ONCE)
+    _made(Block, rows)
 
 
 def _summaries(chat: Conversation, talk: Talk, fresh: dict[int, int], numbers: Numbers) -> None:

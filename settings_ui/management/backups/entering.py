@@ -2,8 +2,8 @@
 
 Everything in it is looked at first. Then, in this order, each step safe to be cut short:
 
-1. What is needed to finish is noted in the job's row, in the same transaction that adds the
-   conversations.
+1. Conversations are added, some in each transaction, which notes in the job's row how to take them
+   back.
 2. The files are swapped, all at once, by the restore's engine, which takes a snapshot before.
 3. Snapshots, versions and ledgers are joined with those that are here; again changes nothing.
 
@@ -14,12 +14,12 @@ whoever finds the dead job (``settling``).
 import contextlib
 import json
 import logging
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from jenny.accounts.models import Job, Workspace
@@ -75,18 +75,20 @@ def enter(
             "Other files would change by now than those that you were shown. Nothing was changed. "
             "Look at what would happen once more, then confirm that."
         )
-    same = looking.has_same_entries(workspace, found)
-    with transaction.atomic():
-        merged = chats.merge(workspace, found.talks())
-        _note(found, folder, merged, same=same)
+    same, marks = looking.has_same_entries(workspace, found), _marks(prepared)
+
+    def keep(done: Merged) -> None:
         job.arguments |= {
-            "workspace": str(workspace.pk),
-            "undoing": merged.undoing,
-            "marks": _marks(prepared),
-        }
+            "workspace": str(workspace.pk), "undoing": done.undoing, "marks": marks,
+        }  # fmt: skip
         Job.objects.filter(pk=job.pk).update(arguments=job.arguments)
-    source: Source = Renumbered(found.backup, merged)
+
     try:
+        keep(Merged())
+        progress(0, 100, "Conversations are added.")
+        merged = chats.merge(workspace, found.talks(), keep)
+        _note(found, folder, merged, same=same)
+        source: Source = Renumbered(found.backup, merged)
         restored = _files(job, workspace, found, source, progress)
     except BaseException:
         # An act of the disk's or of a person's: what came before it goes again, or all is there.
@@ -95,9 +97,14 @@ def enter(
                 log.exception("backup.finished_late", extra={"job": job.pk})
         raise
     progress(98, 100, "Earlier states and ledgers are joined with those that are here.")
-    done = settling.finish(workspace, folder)
-    _settled(job)
-    return Entered(merged, restored, done, restored.before.id)
+    new, notes = 0, restored.notes
+    try:
+        new = settling.finish(workspace, folder)
+    except WorkspaceError as error:
+        notes += (f"{error.sentence} Earlier states follow within minutes.",)
+    else:
+        _settled(job)
+    return Entered(merged, replace(restored, notes=notes), new, restored.before.id)
 
 
 def _files(
@@ -107,7 +114,7 @@ def _files(
         return source
 
     def check() -> None:
-        job.progress(job.step, 100, f"{job.doing.rstrip('.…')}…")
+        job.progress(job.step, job.steps, f"{job.doing.rstrip('.…')}…")
 
     made = found.manifest.made[:16].replace("T", " ")
     done = engine.restore(
@@ -141,7 +148,12 @@ def _note(found: Checked, folder: Path, merged: Merged, *, same: bool) -> None:
         for name in ledgers.KINDS.values():
             for row in found.backup.lines(name):
                 file.write(json.dumps(row) + "\n")
-    (folder / PLAN).write_text(json.dumps(plan), encoding="utf-8")
+    temp = folder / f"{PLAN}.tmp"
+    with temp.open("w", encoding="utf-8") as file:
+        json.dump(plan, file)
+        file.flush()
+        os.fsync(file.fileno())
+    temp.rename(folder / PLAN)
 
 
 def _marks(prepared: Prepared) -> list[list[Any]]:

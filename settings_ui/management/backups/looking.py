@@ -8,8 +8,8 @@ from typing import Any
 from jenny.accounts.models import Workspace
 from jenny.chat.backup import fields, talks
 from jenny.chat.backup.talks import Talk
-from jenny.chat.models import importing as chats
-from jenny.chat.models.importing import Counts
+from jenny.chat.models import placing
+from jenny.chat.models.placing import Counts
 from jenny.workspace import paths
 from jenny.workspace.backup import checking, joining
 from jenny.workspace.backup.checking import Backup, Histories
@@ -168,7 +168,7 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     Raises:
         WorkspaceError: the workspace cannot be read.
     """
-    counts = chats.look(workspace, found.talks())
+    counts = placing.look(workspace, found.talks())
     fetched = found.history.snapshots
     if workspace is None:
         made = found.manifest

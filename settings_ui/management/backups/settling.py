@@ -38,7 +38,7 @@ def settle(job: Job, workspace: Workspace, folder: Path) -> bool:
     root = paths.real_root(workspace.root)
     # Whoever takes the lock settles a swap that was cut short.
     with acts.locked(root, timeout=_LOCK_SECONDS):
-        is_done = _is_done(root, job.arguments["marks"])
+        is_done = _is_done(root, job.arguments["marks"], has_plan=(folder / PLAN).exists())
     staging.sweep(root)
     if is_done:
         finish(workspace, folder)
@@ -91,10 +91,11 @@ def _rows(folder: Path) -> Iterator[tuple[str, Row]]:
                     yield ledgers.TABLE.read(row)
 
 
-def _is_done(root: Path, marks: list[list[Any]]) -> bool:
+def _is_done(root: Path, marks: list[list[Any]], *, has_plan: bool) -> bool:
     """Whether the swap took place: it did wholly or not at all, so one file tells."""
     for path, sha in marks:
         data = scan.content(root, path)
         if (None if data is None else id_of("blob", data)) == sha:
             return True
-    return not marks
+    # Where no file is to change, it is done as soon as all conversations are there.
+    return not marks and has_plan

@@ -70,7 +70,8 @@ def work(job: Job) -> working.Ended:
         if "undoing" not in job.arguments:
             place.drop()
         raise
-    place.drop()
+    if "undoing" not in job.arguments:
+        place.drop()
     return working.Ended(told(done, job), _result(done))
 
 
