@@ -60,10 +60,13 @@ def put(text: str | None, pieces: Sequence[Piece]) -> Placed:
 
 
 def is_settled(text: str | None, piece: Piece) -> bool:
-    """Whether the file says already what the piece would make it say, whoever wrote that."""
-    lines = text_lines.lines_of(text or "")
+    """Whether the file says already what the piece would make it say, whoever wrote that. A file
+    that is not there says nothing, and nothing was taken out of it."""
+    if text is None:
+        return False
+    lines = text_lines.lines_of(text)
     if piece.kind == "skill":
-        return text is not None and tuple(lines) == piece.after
+        return tuple(lines) == piece.after
     if piece.before and text_lines.places(lines, piece.before):
         return False
     said = text_lines.said(lines)

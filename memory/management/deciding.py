@@ -97,9 +97,10 @@ def text_of(workspace: Workspace, path: str) -> str | None:
 
     Raises:
         NotApproved, PathRefused: it is no text that can be changed.
+        FileMissing: the workspace's folder is not there.
     """
+    opened = open_workspace(workspace.root, Actor("pipeline"))
     try:
-        opened = open_workspace(workspace.root, Actor("pipeline"))
         data = opened.read(path, limit=file_access.READ_BYTES).data
     except FileMissing:
         return None

@@ -364,6 +364,24 @@ def test_what_was_reworded_moved_or_little_is_no_prune(dreams):
     assert not LargePrune.objects.exists()
 
 
+def test_a_folder_that_is_not_there_settles_nothing(waits, owner):
+    """The workspace's volume is gone for a while: a sentence, and everything waits as before."""
+    dream(waits, lambda n: edit("- The bees are fed on Mondays.\n", "", n))
+    (hunk,) = approving.waiting(waits.workspace)
+    aside = waits.root.with_name("aside")
+    waits.root.rename(aside)
+    try:
+        (gone,) = approving.waiting(waits.workspace)
+        assert gone.state == "conflict"
+        assert not approving.accept(waits.workspace, hunk.id, account=owner).ok
+    finally:
+        aside.rename(waits.root)
+    (back,) = approving.waiting(waits.workspace)
+    assert back.state == "waiting"
+    (waits.root / MEMORY).unlink()
+    assert [row.state for row in approving.waiting(waits.workspace)] == ["conflict"]
+
+
 def test_hostile_numbers_and_texts(waits, owner):
     """Numbers of nobody, endless words, control characters: a sentence, and nothing written."""
     dream(waits, lambda n: add("- The hives stand in the orchard.", n))
