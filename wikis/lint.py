@@ -58,7 +58,7 @@ class Report:
 
 
 # What was found is so for as long as the wiki's references are the same.
-_KEPT: Kept[tuple[Relations, tuple[Finding, ...]]] = Kept(32)
+_KEPT: Kept[tuple[Relations, tuple[Finding, ...]]] = Kept(8)
 
 
 def lint(index: Index, known: Known) -> Report:

@@ -76,7 +76,7 @@ def checked_scope(text: str) -> str:
     return scope
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8_192)
 def plain(text: str) -> str:
     """*text* in small letters, without accents: what a search compares."""
     if text.isascii():
@@ -85,7 +85,7 @@ def plain(text: str) -> str:
     return "".join(char for char in parts if not unicodedata.combining(char))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=32_768)
 def slug(text: str) -> str:
     """The form in which a link's words and a page's name are the same: ``Bee Hives`` and
     ``bee-hives``. Slashes stay."""

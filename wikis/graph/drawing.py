@@ -90,7 +90,7 @@ class Picture:
         return self.font > 4 * FONT
 
 
-_KEPT: Kept[tuple[object, Picture]] = Kept(48)
+_KEPT: Kept[tuple[object, Picture]] = Kept(8)
 
 
 def of_wiki(index: Index, known: Known) -> Picture:

@@ -24,7 +24,7 @@ from wikis.links.resolving import Resolver, Target
 # While somebody types, the disk is looked at this often at most.
 SEARCH_SECONDS = 0.5
 _BATCH = 250
-_KEPT_WORKSPACES = 32
+_KEPT_WORKSPACES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ class Index:
         self._states: dict[str, _State] = {}
         self._born = ""
         self._number = 0
+        self._cost = 0.0
 
     def known(self, name: str, *, within: float = 0.0) -> Known:
         """The wiki as it is on disk now, or was at most *within* seconds ago.
@@ -240,7 +241,10 @@ class Index:
         they were half a second ago at most."""
         for _ in range(3):
             if names is None:
-                self.every(within=SEARCH_SECONDS)
+                # Many wikis take longer to look at; typing waits for a tenth of that at most.
+                started = time.monotonic()
+                self.every(within=max(SEARCH_SECONDS, 10 * self._cost))
+                self._cost = max(time.monotonic() - started, self._cost / 2)
             else:
                 for name in names:
                     self.known(name, within=SEARCH_SECONDS)

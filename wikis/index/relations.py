@@ -88,7 +88,7 @@ class Relations:
         return tuple(row for row in self.references if not row.target.path)
 
 
-_KEPT: Kept[tuple[tuple[int, ...], Relations]] = Kept(64)
+_KEPT: Kept[tuple[tuple[int, ...], Relations]] = Kept(8)
 _LOCK = threading.Lock()
 
 

@@ -133,7 +133,8 @@ class _Move:
         """The files (not the page itself) that hold a link which would lead elsewhere."""
         for path, entry in known.entries.items():
             is_own = name == self.wiki
-            if is_own and path == self.old:
+            # A source stays word for word as it came.
+            if (is_own and path == self.old) or path.startswith(f"{pages.RAW}/"):
                 continue
             if any(self.words(link, name, path, path) is not None for link in entry.links):
                 yield path

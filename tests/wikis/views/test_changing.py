@@ -108,6 +108,7 @@ def test_renaming_takes_every_link_along(client: Client, root: Path, bees: Path)
     """Shown first; words, anchors, code and line ends stay; links from other wikis, relative
     links and feedback go with it."""
     put(root, "bees/wiki/box.md", "# Box\n")
+    put(root, "bees/raw/paper.md", "A source that says [[hive]].\n")
     client.post("/wiki/comment/bees/wiki/hive.md/", {
         "passage": "of spruce", "severity": "info", "comment": "Really?"})  # fmt: skip
     form = rename(client, "things/box")
@@ -122,6 +123,7 @@ def test_renaming_takes_every_link_along(client: Client, root: Path, bees: Path)
     )
     near = (bees / "wiki/near.md").read_bytes()
     assert near == b"# Near\r\n\r\n[a](things/box.md#wood) and [[things/box]]\r\n"
+    assert "[[hive]]" in (root / "wikis/bees/raw/paper.md").read_text()
     assert (root / "wikis/zoo/wiki/index.md").read_text() == "# Zoo\n\n[[bees:things/box|them]]\n"
     assert "dead" not in {kind for kind, *_ in client.get("/wiki/health/bees/").context["groups"]}
 
