@@ -260,6 +260,10 @@ class DreamRun(models.Model):
             DreamState.objects.filter(workspace=self.workspace_id).update(epoch=F("epoch") + 1)
         return bool(won)
 
+    def note(self, **facts: object) -> None:
+        """Keep what is known by now; nothing once it was taken over."""
+        self._mine().update(**facts)
+
     def spend(self, usage: Usage) -> None:
         """Add what one request used."""
         self._mine().update(

@@ -70,18 +70,15 @@ class RowBook:
 
     def began(self, cursor: int, snapshot: str) -> None:
         """Keep what whoever takes the run over must know."""
-        self._run.cursor_from, self._run.snapshot = cursor, snapshot
-        self._run.save(update_fields=["cursor_from", "snapshot"])
+        self._run.note(cursor_from=cursor, snapshot=snapshot)
 
     def reviewing(self, due: Due) -> None:
         """Keep that a review pass has begun, so that whoever takes the run over counts it."""
-        self._run.review = {"due": due, "status": BEGUN}
-        self._run.save(update_fields=["review"])
+        self._run.note(review={"due": due, "status": BEGUN})
 
     def reviewed(self, found: Reviewed) -> None:
         """Keep what became of it."""
-        self._run.review = found.json
-        self._run.save(update_fields=["review"])
+        self._run.note(review=found.json)
 
     def spent(self, usage: Usage) -> None:
         """Keep at once what a request used, so that a run that is killed has used it."""
