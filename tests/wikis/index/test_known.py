@@ -2,10 +2,12 @@
 
 import multiprocessing
 import os
+import random
 from pathlib import Path
 
 import pytest
 
+from tests.support.chance import seed
 from wikis.errors import WikiMissing
 from wikis.index.known import Index
 from wikis.index.relations import backlinks, relations
@@ -144,6 +146,26 @@ def test_several_processes_share_it(root: Path, cache: Path) -> None:
         assert worker.exitcode == 0
     found = search(Index(root, cache), "marmalade", most=100).hits
     assert len(found) == len({hit.entry.path for hit in found}) == 18
+
+
+def _read_all(root: Path, cache: Path) -> None:
+    Index(root, cache).known("bees")
+
+
+def test_a_process_that_is_killed_leaves_an_index_that_is_whole(root: Path, cache: Path) -> None:
+    """At whatever moment: the next one finds every page, once."""
+    for number in range(600):
+        put(root, f"bees/wiki/many/p{number}.md", f"# Marzipan {number}\n\n{'words ' * 200}\n")
+    chance = random.Random(seed())
+    context = multiprocessing.get_context("fork")
+    for _ in range(4):
+        worker = context.Process(target=_read_all, args=(root, cache))
+        worker.start()
+        worker.join(chance.uniform(0.01, 0.25))
+        worker.kill()
+        worker.join()
+    found = search(Index(root, cache), "marzipan", ["bees"], most=1_000).hits
+    assert len(found) == len({hit.entry.path for hit in found}) == 600
 
 
 def test_links_lead_both_ways_between_wikis_too(root: Path, cache: Path) -> None:

@@ -271,6 +271,8 @@ def test_a_passage_is_commented_on_and_resolved(client: Client, bees: Path) -> N
     assert answer.status_code == 302
     assert not file.exists()
     resolved = bees / "audit/resolved" / file.name
+    assert "Oak!" in get(client, f"/wikis/bees/audit/resolved/{file.name}")
+    assert client.get("/wikis/bees/audit/")["Location"] == "/wiki/feedback/bees/"
     assert "status: resolved" in resolved.read_text()
     assert "Changed to oak." in get(client, "/wiki/feedback/bees/")
     assert client.post(f"/wiki/resolve/bees/{file.stem}/").status_code == 302
