@@ -25,6 +25,8 @@ from jenny.workspace.errors import BackupRefused, WriteFailed, reason_of
 
 KEPT_SECONDS = 24 * 3600
 KEY_SECONDS = 3600
+# An import that died is settled within minutes of the next start.
+_HELD_DAYS = 30
 _ID = re.compile(r"[0-9a-f]{32}")
 _FILE, _KEY, _ABOUT, _HELD = "file", "key", "about.json", "held"
 
@@ -161,7 +163,7 @@ def tidy() -> None:
         with contextlib.suppress(OSError):
             if now - (path / _KEY).stat().st_mtime > KEY_SECONDS:
                 place.drop_key()
-        if _age(place) > KEPT_SECONDS and not (path / _HELD).exists():
+        if _age(place) > KEPT_SECONDS * (_HELD_DAYS if (path / _HELD).exists() else 1):
             place.drop()
 
 

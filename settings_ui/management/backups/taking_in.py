@@ -189,6 +189,11 @@ def settle_left() -> None:
             after_death(job)
         except WorkspaceError as error:
             log.warning("backup.not_settled", extra={"job": job.pk, "why": error.sentence})
+    # One that was killed when all was done still has its folder.
+    over = Job.objects.filter(kind=KIND, arguments__stage=ENTER).exclude(state__in=Job.OPEN)
+    for job in over.exclude(arguments__has_key="undoing").order_by("-pk")[:20]:
+        with contextlib.suppress(WorkspaceError):
+            shelf.by_name(str(job.arguments.get("folder", ""))).drop()
 
 
 def _bury(workspace: Workspace) -> None:
