@@ -40,7 +40,7 @@ def check(old: dict, new: dict, found: list[dict]) -> None:
 def test_killed_at_any_step_it_is_old_or_new(tmp_path: Path) -> None:
     """SIGKILL before steps that reach the disk or end a transaction, all over the way; the next
     process finishes or takes back: never half the files, never conversations without them."""
-    today, times = seed(), 300 if "JENNY_SOAK" in os.environ else 12
+    today, times = seed(), 300 if "JENNY_SOAK" in os.environ else 8
     print(f"seed {today}")
     old, new, *found = told(tmp_path, str(today), str(times))
     check(old, new, found)
