@@ -132,3 +132,17 @@ def test_the_clock_asks_one_indexed_query(workspace, django_assert_num_queries):
         tidying.garden()
     plan = ProjectState.objects.filter(due_at__lte=timezone.now()).explain()
     assert "projects_due" in plan
+
+
+def test_a_pause_of_all_calls_holds_the_gardener(workspace):
+    """Nothing is asked for while it lasts, and the project is looked at again later."""
+    row = due(workspace, "bees")
+    written = {
+        "agents": {"defaults": {"gardener": {"enabled": True}}},
+        "privacy": {"pauseModelCalls": True},
+    }
+    (workspace.root / "config.json").write_text(json.dumps(written))
+    tidying.garden()
+    row.refresh_from_db()
+    assert asked() == []
+    assert row.due_at > timezone.now()

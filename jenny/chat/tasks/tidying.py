@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.urls import reverse
 
-from jenny.accounts.management import working
+from jenny.accounts.management import gate, working
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.management.working import Ended
 from jenny.accounts.models import Account, Job, Workspace
@@ -249,7 +249,8 @@ def _is_to_be_tidied(row: ProjectState) -> bool:
     beside = ProjectState.objects.filter(
         workspace=row.workspace, attempted_at__gt=Now() - interval
     ).exclude(pk=row.pk)
-    if is_busy or beside.exists() or not rows.filter(spaced).exists():
+    is_held = bool(gate.stops(row.workspace.root))  # all calls to models are paused
+    if is_held or is_busy or beside.exists() or not rows.filter(spaced).exists():
         rows.update(due_at=Now() + interval)
         return False
     return True
