@@ -1,6 +1,6 @@
 """Routes of the settings."""
 
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from settings_ui.views import (
@@ -24,7 +24,7 @@ from settings_ui.views.models import preset as presets
 from settings_ui.views.snapshots import differing, keeping, listing, looking, restoring, versions
 
 # /settings/
-urlpatterns = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/", RedirectView.as_view(pattern_name="settings_models"), name="settings"),
     path("settings/models/", models.page, name="settings_models"),
     path("settings/models/use", models.use, name="settings_models_use"),

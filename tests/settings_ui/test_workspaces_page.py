@@ -58,9 +58,7 @@ def test_a_new_workspace_is_empty_and_worked_in(
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 81, "work", "a\u202eb", "ana"])
-def test_a_name_that_cannot_be_is_refused(
-    client: Client, second: Workspace, name: str
-) -> None:
+def test_a_name_that_cannot_be_is_refused(client: Client, second: Workspace, name: str) -> None:
     """With the reason beside the field, and nothing made."""
     answer = client.post(PAGE, {"name": name})
     assert answer.status_code == 422
@@ -79,9 +77,7 @@ def test_a_rename_keeps_the_folder(client: Client, second: Workspace) -> None:
     assert (second.name, second.slug) == ("Garden", slug)
 
 
-def test_a_session_keeps_to_its_workspace(
-    client: Client, ana: Account, second: Workspace
-) -> None:
+def test_a_session_keeps_to_its_workspace(client: Client, ana: Account, second: Workspace) -> None:
     """Switching on one device does not move another under somebody's hands; a new login begins
     where the account was last."""
     phone = Client()
@@ -244,6 +240,7 @@ def test_after_thirty_days_it_is_gone_for_good(
 
 def test_the_commands(place: Place) -> None:
     """``create_workspace`` and ``delete_workspace``, from outside, while the app runs."""
+
     def asked(*words: str) -> dict:
         return json.loads(place.stack.manage(*words, "--json"))
 

@@ -11,7 +11,7 @@ FLOORS = ("jenny", "memory", "wikis", "settings_ui")
 # Files that are no workspace's, and why they are written past the layer.
 ELSEWHERE = {
     "jenny/env.py": "the data folder and its secrets",
-    "jenny/accounts/models/workspace.py": "makes a new workspace's empty folder, which is then opened",
+    "jenny/accounts/models/workspace.py": "makes the empty folder of a new workspace",
     "jenny/accounts/setup_token.py": "the setup token in the data folder",
     "jenny/agent/watch.py": "wakes its thread by a pipe",
     "jenny/management/database.py": "backs the database up before migrating",

@@ -1,6 +1,5 @@
 """Looking: folders, and files as what they are."""
 
-
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
