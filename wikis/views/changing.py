@@ -165,10 +165,15 @@ def _removed(desk: Desk, here: Opened, *, with_talks: bool) -> str:
     """Delete the wiki, and the conversations inside it if they are to go; what was done, in
     words."""
     kept = before.keep(desk.row)
-    if with_talks:
-        kept = f"{kept} {before.take_talks(desk.row, here.name)}"
     path = f"{pages.WIKIS}/{here.name}"
     item = trash.throw(desk.files, desk.trash, path, now=int(time.time()))
+    if with_talks:
+        # The folder first: it can be put back, what was said cannot.
+        try:
+            kept = f"{kept} {before.take_talks(desk.row, here.name)}"
+        except BaseException:
+            trash.put_back(desk.files, desk.trash, item.id)
+            raise
     goes = desk.local(item.goes_at)
     return (
         f"The wiki {here.name} is in the trash, and stays there until {goes:%-d %B %Y}. {kept}"

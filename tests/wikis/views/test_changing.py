@@ -248,6 +248,32 @@ def test_without_a_snapshot_nothing_is_deleted(
     assert bees.exists()
 
 
+def test_a_wiki_that_cannot_go_keeps_its_conversations(
+    client: Client, bees: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are taken when the folder is in the trash; where they stay, it comes back."""
+    taken: list[bool] = []
+
+    def take(workspace: object, name: str) -> str:
+        del workspace, name
+        taken.append(bees.exists())
+        raise WorkspaceError("An answer is being written in this project.")
+
+    monkeypatch.setattr(before, "_talks", [(lambda _workspace, _name: 1, take)])
+    answer = client.post("/wiki/remove/bees/", {"talks": "delete"})
+    assert answer.status_code == 422
+    assert "An answer is being written" in answer.content.decode()
+    assert (bees / "wiki/hive.md").exists()
+    assert taken == [False]
+
+    def refused(*_: object, **__: object) -> None:
+        raise WorkspaceError("The disk refuses.")
+
+    monkeypatch.setattr(trash, "throw", refused)
+    assert client.post("/wiki/remove/bees/", {"talks": "delete"}).status_code == 422
+    assert taken == [False]
+
+
 def test_a_passage_is_commented_on_and_resolved(client: Client, bees: Path) -> None:
     """Kept as a file with the text around it; the resolved copy has its own place."""
     address = "/wiki/comment/bees/wiki/hive.md/"
