@@ -12,7 +12,6 @@ from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from memory import skills
 from memory.tools import MEMORY_TOOLS
-from wikis import pages
 from wikis.gardener.tools import GARDENER_TOOLS
 from wikis.project import about
 from wikis.project.tools import PROJECT_TOOLS
@@ -54,7 +53,7 @@ def toolbox_for(
     """
     settings = config.load(root)
     if project:
-        pages.open_wiki(root, project)
+        about.project(root, project)
     actor = Actor(RUN_KINDS[kind].actor, account=account, run=run)
     workspace = open_workspace(root, actor, within=about.folder_of(project) if project else "")
     wanted = settings.get("agents.defaults.timezone") or zone

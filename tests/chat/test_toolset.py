@@ -10,6 +10,7 @@ from jenny.agent.watch import Watch
 from jenny.chat.toolset import TOOLS, toolbox_for
 from jenny.workspace import config, seed
 from jenny.workspace.files import Actor, open_workspace
+from wikis.errors import PageRefused
 
 # Dream has tools of its own.
 CHATS = {kind: row for kind, row in RUN_KINDS.items() if row.actor not in {"dream", "review"}}
@@ -48,6 +49,16 @@ def test_settings_of_the_workspace_hold(root: Path) -> None:
     assert box.context.zone == "Pacific/Kiritimati"
     (root / "long.md").write_text("x\n" * 3000)
     assert len(box.call("read_file", {"path": "long.md"}).content) <= 1000
+
+
+def test_a_folder_that_is_a_link_is_no_project(root: Path) -> None:
+    """A link would let a conversation inside it out, to the memory or to another wiki."""
+    (root / "wikis/real").mkdir(parents=True, exist_ok=True)
+    for name, target in {"memory": "../memory", "all": "..", "other": "real"}.items():
+        (root / "wikis" / name).symlink_to(target)
+        with pytest.raises(PageRefused):
+            toolbox_for("project", root, run="test", project=name)
+    assert toolbox_for("project", root, run="test", project="real").names
 
 
 def test_shipped_skills_are_read_by_their_paths(root: Path) -> None:

@@ -18,6 +18,7 @@ from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from jenny.workspace.reading import read_text
 from jenny.workspace.stamped import Kept
 from wikis import listing, pages
+from wikis.errors import PageRefused
 from wikis.pages import Wiki
 
 PROFILE = "profile"
@@ -57,8 +58,15 @@ def project(root: Path, name: str) -> Project:
     Raises:
         WikiMissing: there is no such folder.
         PathRefused: it leads out of the workspace.
+        PageRefused: it is a link to another folder.
     """
     wiki = pages.open_wiki(root, name)
+    if wiki.base.relative != folder_of(name):
+        shown = file_names.shown(name)
+        raise PageRefused(
+            f"The folder of {shown} is a link to another one, so it is no project: nothing beside "
+            "its own folder may be reached from one."
+        )
     guide = _guide(wiki)
     if guide is None:
         return Project(name)
