@@ -99,6 +99,8 @@ def clear() -> int:
         folders = _folders(row)
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
+        if row.slug and folders:
+            workspaces.clear_index(row.name)
         if any(folder.exists() for folder in folders):
             log.warning("account.not_cleared", extra={"leftover": row.pk})
             continue

@@ -218,13 +218,21 @@ def _clear(row: Workspace) -> None:
     data = settings.JENNY_DATA
     for folder in (row.root, data.snapshots / f"{row.pk}.git", data.trash / str(row.pk)):
         shutil.rmtree(folder, ignore_errors=True)
-    (data.cache / "wikis" / f"{row.pk}.sqlite3").unlink(missing_ok=True)
+    clear_index(str(row.pk))
     for relation in Workspace._meta.related_objects:  # noqa: SLF001 - Django documents it
         if relation.field.name == "current_workspace":
             continue
         relation.related_model._base_manager.filter(  # noqa: SLF001 - as above
             **{relation.field.name: row}
         ).delete()
+
+
+def clear_index(key: str) -> None:
+    """Remove what is known of the wikis of the workspace with that id: their words lie in it."""
+    for ending in ("", "-journal", "-wal", "-shm"):
+        path = settings.JENNY_DATA.cache / "wikis" / f"{key}.sqlite3{ending}"
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def _only_one(row: Workspace) -> WorkspaceRefused:

@@ -55,6 +55,13 @@ def folders(person: Account) -> list[Path]:
     ]
 
 
+def index_of(person: Account) -> Path:
+    """Where the words of the account's wikis lie, to be searched."""
+    workspace = person.current_workspace
+    assert workspace is not None
+    return Path(settings.JENNY_DATA.cache / "wikis" / f"{workspace.pk}.sqlite3")
+
+
 def logged_in(person: Account) -> Client:
     """Their browser."""
     client = Client(headers={"Sec-Fetch-Site": "same-origin"})
@@ -65,6 +72,10 @@ def logged_in(person: Account) -> Client:
 def test_everything_of_it_goes_and_nothing_of_others(ana: Account, bo: Account) -> None:
     """Rows, folders and sessions; the page said before what goes. The slug is never used again."""
     client, second, places = logged_in(bo), logged_in(bo), folders(bo)
+    index = index_of(bo)
+    index.parent.mkdir(parents=True, exist_ok=True)
+    index.write_bytes(b"words")
+    places.append(index)
     said = client.get(PAGE).text
     assert "“bo”" in said
     assert "1 API key, 2 sessions" in said
