@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from jenny.chat.models import ConsentRequest, Turn
 from jenny.chat.tasks.publish import Publisher
-from jenny.workspace import diffs
+from jenny.workspace import acts, diffs, paths
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import VersionMismatch, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
@@ -92,22 +92,24 @@ def after_of(row: ConsentRequest) -> bytes | None:
 def _allowed(row: ConsentRequest, account: int) -> str:
     """Write it, and note that it was allowed: a kill in between leaves it waiting, and the next yes
     finds it done. Why it was not, in a sentence; empty: it is."""
-    with transaction.atomic():
-        rows = ConsentRequest.objects.select_for_update()
-        if rows.get(pk=row.pk).state != ConsentRequest.State.WAITING:
-            return _late(row)
-        try:
-            _write(row, account)
-        except VersionMismatch as error:
-            there = None if error.current is None else error.current.data
-            if there != after_of(row):
-                return (
-                    f"{row.path} was changed since Jenny asked, so nothing was written. Ask her "
-                    "again in the chat, or change the file yourself."
-                )
-        except WorkspaceError as error:
-            return error.sentence
-        _move(row, ConsentRequest.State.ALLOWED)
+    try:
+        # The workspace's lock first, as everybody takes it: who holds it may wait for the database.
+        with acts.locked(paths.real_root(row.workspace.root)), transaction.atomic():
+            rows = ConsentRequest.objects.select_for_update()
+            if rows.get(pk=row.pk).state != ConsentRequest.State.WAITING:
+                return _late(row)
+            try:
+                _write(row, account)
+            except VersionMismatch as error:
+                there = None if error.current is None else error.current.data
+                if there != after_of(row):
+                    return (
+                        f"{row.path} was changed since Jenny asked, so nothing was written. Ask "
+                        "her again in the chat, or change the file yourself."
+                    )
+            _move(row, ConsentRequest.State.ALLOWED)
+    except WorkspaceError as error:
+        return error.sentence
     return ""
 
 

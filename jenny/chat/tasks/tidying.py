@@ -31,7 +31,7 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory.management import snapshots
 from memory.recalling import literal
-from wikis import pages
+from wikis import addresses, pages
 from wikis.errors import WikiMissing
 from wikis.gardener import batch, border
 from wikis.gardener.border import Written
@@ -108,11 +108,17 @@ def _page(job: Job) -> str:
 
 def register() -> None:
     """Make the job and the notice known."""
-    after = "Pages that it had written are there. " + _LOG_STAYS
     working.register(
         KIND,
-        working.Kind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), lambda _job: after),
+        working.Kind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _after_death),
     )
+
+
+def _after_death(job: Job) -> str:
+    """What is so when the process has died; the clock looks at the project again."""
+    rows = ProjectState.objects.filter(workspace=job.workspace_id, due_at=None)
+    rows.filter(name=str(job.arguments.get("project", ""))).update(due_at=Now() + SPACING)
+    return f"Pages that it had written are there. {_LOG_STAYS}"
 
 
 def notices(workspace: Workspace) -> list[Notice]:
@@ -218,7 +224,7 @@ def _report(
 
 
 def _link(name: str) -> dict[str, str]:
-    return {"label": f"Open {name}", "href": f"/wikis/{name}/"}
+    return {"label": f"Open {name}", "href": addresses.wiki(name)}
 
 
 def _zone(workspace: Workspace) -> object:

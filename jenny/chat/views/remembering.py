@@ -90,6 +90,8 @@ def _message(request: HttpRequest, chat: Conversation) -> Message:
 
 def _remember(chat: Conversation, row: Message) -> str:
     """Note the message once. Why not, if not."""
+    if chat.project:
+        return "Nothing of a project reaches the memory. Ask Jenny to note it in the project's log."
     if not chat.feeds_history:
         return "This is a temporary chat, which leaves no memory. Keep it first."
     if row.remembered is not None:
