@@ -209,7 +209,10 @@ def _read(workspace: Workspace, wiki: Wiki, id_: str, *, is_open: bool) -> Feedb
     anchor_of = values.get("anchor")
     if severity not in SEVERITIES or not isinstance(anchor_of, dict):
         return None
-    comment, _, answer = header.body.partition("\n## Resolved\n")
+    comment, answer = header.body, ""
+    if not is_open and "\n## Resolved\n" in comment:
+        # The last one: who commented may have written such a heading, too.
+        comment, _, answer = comment.rpartition("\n## Resolved\n")
     return Feedback(
         id_,
         _text(values.get("target")),
@@ -243,7 +246,7 @@ def as_file(feedback: Feedback) -> bytes:
         f"  after: {_quoted(feedback.anchor.after)}",
         "---",
         "",
-        feedback.comment.strip()[:COMMENT_CHARS],
+        feedback.comment.strip(),
         "",
     ]
     if not feedback.is_open:

@@ -305,6 +305,24 @@ def test_a_passage_is_commented_on_and_resolved(client: Client, bees: Path) -> N
     assert client.post("/wiki/resolve/bees/../x/").status_code == 404
 
 
+def test_a_long_comment_with_a_heading_survives_a_rename(client: Client, bees: Path) -> None:
+    """What a person wrote by hand stays whole, also where it looks like the end of a comment."""
+    words = {"passage": "A box of pine.", "severity": "info", "comment": "First."}
+    client.post("/wiki/comment/bees/wiki/hive.md/", words)
+    (file,) = (bees / "audit").glob("*.md")
+    tail = f"## Resolved\n\nNot yet.\n\n{'x' * 5_000}\nThe end."
+    file.write_text(file.read_text() + f"\n{tail}\n")
+    where = "/wiki/rename/bees/wiki/hive.md/"
+    plan = client.post(where, {"to": "house"}).context["plan"]
+    assert client.post(where, {"to": "house", "digest": plan.digest}).status_code == 302
+    assert "wiki/house.md" in file.read_text()
+    assert tail in file.read_text()
+    client.post(f"/wiki/resolve/bees/{file.stem}/", {"answer": "Done."})
+    resolved = (bees / "audit/resolved" / file.name).read_text()
+    assert tail in resolved
+    assert resolved.rstrip().endswith("## Resolved\n\nDone.")
+
+
 @pytest.mark.parametrize(
     "form",
     [
