@@ -2,8 +2,9 @@
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,6 +20,7 @@ from jenny.workspace import acts, paths
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.restoring.sources import SnapshotSource
+from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import Snapshot
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
@@ -39,10 +41,20 @@ _BY_COMMAND = "restore-by-command"
 _LOCK_SECONDS = 20.0
 _ROWS = 100
 _ROWS_AT_ONCE = 500
+# Who else keeps books on files that a restore may take back.
+type Touched = Callable[[Workspace, Iterable[str], datetime], None]
+_TOUCHED: list[Touched] = []
 _STOPPED = (
     "Stopped, since the workspace was restored meanwhile. What it had written is in a version of "
     "its own; its entries come again."
 )
+
+
+def register_touched(hear: Touched) -> None:
+    """Have *hear* told, under the workspace's lock and before they land, which files become again
+    what they were at a time."""
+    if hear not in _TOUCHED:
+        _TOUCHED.append(hear)
 
 
 def preview(workspace: Workspace, asked: str, path: str = "") -> tuple[Snapshot, Prepared]:
@@ -137,7 +149,7 @@ def restore(
             store,
             source,
             Asked(name=f"snapshot {name}", path=plain, account=account, expect=expect),
-            hands=hands(workspace, check),
+            hands=hands(workspace, check, then=lambda: _when(store, name)),
             now=timezone.now(),
             progress=progress,
         )
@@ -149,6 +161,11 @@ def restore(
     return done
 
 
+def _when(store: Store, name: str) -> datetime:
+    with store.open() as repo:
+        return store.get(repo, name).when
+
+
 def _note_taken(workspace: Workspace) -> None:
     """The snapshot before counts as one of the day; what came after it is a change to be saved."""
     now = timezone.now()
@@ -156,17 +173,25 @@ def _note_taken(workspace: Workspace) -> None:
     row.note(replace(row.seen, taken_at=now))
 
 
-def hands(workspace: Workspace, check: Callable[[], None]) -> Hands:
-    """What a restore or an import needs of the database."""
+def hands(
+    workspace: Workspace, check: Callable[[], None], *, then: Callable[[], datetime]
+) -> Hands:
+    """What a restore or an import needs of the database. *then*: of when its files are."""
 
     def void() -> int:
         return approving.void(workspace)[0] if waiting_hunks(workspace) else 0
+
+    def touch(found: Iterable[str]) -> None:
+        files = tuple(found)
+        for hear in _TOUCHED:
+            hear(workspace, files, then())
 
     return Hands(
         stop=lambda: stop_dream(workspace),
         offer=lambda entries: _offer(workspace, entries),
         void=void,
         check=check,
+        touch=touch,
     )
 
 
@@ -220,6 +245,12 @@ def after_death(job: Job) -> str:
         _, prepared = preview(workspace, name, path)
     if prepared.is_nothing:
         return "The restore itself is finished: every file is as it was in the snapshot."
+    if prepared.plan.token != (job.arguments.get("token") or prepared.plan.token):
+        return (
+            "Other files differ from the snapshot now than when it was asked for, so it cannot be "
+            "told whether it was done before. Look at what differs before you ask for it again; "
+            "the newest snapshot before a restore holds how everything was."
+        )
     return (
         "Nothing was changed by it. Ask for it again; the newest snapshot before a restore holds "
         "how everything was."

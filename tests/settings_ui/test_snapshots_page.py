@@ -268,6 +268,10 @@ def test_a_restore_that_died_is_told_as_it_is(
     assert "Nothing was changed" in restoring.after_death(job)
     restoring.by_command(workspace, shot, "", progress=lambda percent, doing: None)
     assert "finished" in restoring.after_death(job)
+    # Somebody went on since: nobody knows any more, and nothing is claimed.
+    job.arguments["token"] = "what was agreed to"
+    (root / "later.md").write_text("later\n")
+    assert "cannot be told" in restoring.after_death(job)
 
 
 def test_how_long_they_are_kept(client: Client, workspace: Workspace, root: Path) -> None:
