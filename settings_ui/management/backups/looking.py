@@ -26,7 +26,7 @@ from memory.management.snapshots import store_of
 from memory.restore import telling
 from memory.restore.preparing import prepare
 from memory.restore.values import Prepared
-from settings_ui.management.backups import pace
+from settings_ui.management.backups import along, pace
 
 TABLES = frozenset({fields.NAME, *ledgers.KINDS.values()})
 _NAMED = 200
@@ -174,7 +174,8 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
         made = found.manifest
         files = f"{counted(made.files, 'file')} ({sized(made.size)}) come into a new workspace."
         new = len(fetched.refs) if fetched else 0
-        return Preview(made, "", files, counts, new, (), made.left_out)
+        told = (*along.sentences(found.backup), *made.left_out)
+        return Preview(made, "", files, counts, new, (), told)
     prepared = prepared_for(workspace, found)
     store = store_of(workspace)
     plan = prepared.plan
@@ -191,6 +192,7 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     sentences = (
         telling.ledger_sentence(prepared),
         telling.entries_sentence(prepared.reoffer, done=False),
+        *(() if is_same(workspace, found) else along.sentences(found.backup)),
         *found.manifest.left_out,
     )
     return Preview(

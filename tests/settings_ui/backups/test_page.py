@@ -11,10 +11,13 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from jenny.accounts import connections
 from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Conversation
 from jenny.workspace.backup.opening import is_sealed
+from jenny.workspace.files import Actor
+from memory import consents
 from settings_ui.management.backups import making, shelf, taking_in
 from tests.settings_ui.test_files_page import body
 from tests.support.backups import PASSPHRASE, bytes_of, exported, furnish
@@ -205,6 +208,24 @@ def test_into_a_new_workspace(client: Client, ana: Account, home: Workspace, bac
     ana.refresh_from_db()
     assert ana.current_workspace == twin
     assert Conversation.objects.filter(workspace=twin).count() == 1
+
+
+def test_what_else_comes_along_is_said_before(
+    client: Client, home: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's backup may name a server of theirs, and agree to what its owner agreed to."""
+    monkeypatch.setenv("JENNY_BACKUP_PASSPHRASE", PASSPHRASE)
+    address = "https://models.example.org/v1"
+    connections.put(home.root, "theirs", {"model": "m", "baseUrl": address}, use=True)
+    consents.give(home.root, "AGENTS.md", Actor("browser"))
+    exported(home, tmp_path / "backup")
+    data = (tmp_path / "backup").read_bytes()
+    job = worked(sent(client, data, target="new", new="Twin")["Location"])
+    page = client.get(job.result["links"][0]["href"]).content.decode()
+    assert "models may be asked at https://models.example.org." in page
+    assert "What Jenny may change by herself" in page
+    own = worked(sent(client, data)["Location"])
+    assert "models may be asked" not in client.get(own.result["links"][0]["href"]).content.decode()
 
 
 def test_a_wrong_passphrase_is_said_at_once_and_the_file_stays(
