@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 from jenny.accounts.models import Account, Leftover, Workspace
 from settings_ui.errors import AccountRefused
 from settings_ui.management import workspaces
+from settings_ui.management.backups import shelf
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,8 @@ def clear() -> int:
             shutil.rmtree(folder, ignore_errors=True)
         if row.slug and folders:
             workspaces.clear_index(row.name)
+        if folders and not row.slug and row.name.isdecimal():
+            shelf.drop_of(int(row.name))
         if any(folder.exists() for folder in folders):
             log.warning("account.not_cleared", extra={"leftover": row.pk})
             continue

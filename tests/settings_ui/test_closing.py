@@ -13,6 +13,7 @@ from jenny.accounts.models import Account, ApiKey, Leftover, UsageDay, Workspace
 from jenny.chat.models import Conversation, Message, Turn
 from memory.models import DreamRun
 from settings_ui.management import closing
+from settings_ui.management.backups import shelf
 from tests.settings_ui.test_two_factor_page import set_up
 from tests.support.stack import PASSWORD
 
@@ -75,13 +76,17 @@ def test_everything_of_it_goes_and_nothing_of_others(ana: Account, bo: Account) 
     index = index_of(bo)
     index.parent.mkdir(parents=True, exist_ok=True)
     index.write_bytes(b"words")
-    places.append(index)
+    backup, other = shelf.new(bo), shelf.new(ana)
+    backup.hold()
+    places += [index, backup.path]
     said = client.get(PAGE).text
     assert "“bo”" in said
     assert "1 API key, 2 sessions" in said
     answer = client.post(PAGE, {"password": PASSWORD})
     assert (answer.status_code, answer["Location"]) == (302, "/login/")
     assert [place for place in places if place.exists()] == []
+    assert other.path.exists()
+    other.drop()
     assert not Account.objects.filter(username="bo").exists()
     for model in (Conversation, Message, Turn, DreamRun, ApiKey, UsageDay):
         assert not model.objects.exists(), model

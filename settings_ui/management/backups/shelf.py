@@ -151,20 +151,31 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def drop_of(account: int) -> None:
+    """Remove all that is an account's: it is deleted."""
+    for path in _places():
+        place = Place(path)
+        if place.about.get("account") == account:
+            place.drop()
+
+
 def tidy() -> None:
     """Let go of what nobody fetched or confirmed in time. Safe at any time, and twice at once."""
-    try:
-        found = [path for path in settings.JENNY_DATA.backups.iterdir() if path.is_dir()]
-    except FileNotFoundError:
-        return
     now = time.time()
-    for path in found:
+    for path in _places():
         place = Place(path)
         with contextlib.suppress(OSError):
             if now - (path / _KEY).stat().st_mtime > KEY_SECONDS:
                 place.drop_key()
         if _age(place) > KEPT_SECONDS * (_HELD_DAYS if (path / _HELD).exists() else 1):
             place.drop()
+
+
+def _places() -> list[Path]:
+    try:
+        return [path for path in settings.JENNY_DATA.backups.iterdir() if path.is_dir()]
+    except FileNotFoundError:
+        return []
 
 
 def _made(name: str, account: Account | None, facts: dict[str, Any]) -> Place:
