@@ -23,6 +23,7 @@ class ChatConfig(AppConfig):
         from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
         from jenny.chat.models.spoken import speech  # noqa: PLC0415
         from jenny.chat.tasks import dreaming, projects, tidying  # noqa: PLC0415
+        from memory.management import restoring  # noqa: PLC0415
 
         edited.register(messages_gone)
         provenance.register_speech(speech)
@@ -30,4 +31,5 @@ class ChatConfig(AppConfig):
         telling.register_announcer(dreaming.announce)
         tidying.register()
         before.register_talks(projects.talks, projects.take)
+        restoring.register_touched(projects.taken_back)
         notices.register("projects", tidying.notices)

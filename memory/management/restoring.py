@@ -181,17 +181,17 @@ def hands(
     def void() -> int:
         return approving.void(workspace)[0] if waiting_hunks(workspace) else 0
 
-    def touch(found: Iterable[str]) -> None:
+    def hear(found: Iterable[str]) -> None:
         files = tuple(found)
-        for hear in _TOUCHED:
-            hear(workspace, files, then())
+        for one in _TOUCHED:
+            one(workspace, files, then())
 
     return Hands(
         stop=lambda: stop_dream(workspace),
         offer=lambda entries: _offer(workspace, entries),
         void=void,
         check=check,
-        touch=touch,
+        hear=hear,
     )
 
 

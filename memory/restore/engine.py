@@ -210,6 +210,8 @@ class _Restore:
         voided = self.hands.void() if prepared.touches_memory else 0
         if prepared.reoffer:
             self.hands.offer(prepared.reoffer)
+        written = [row.path for row in (*plan.changed, *plan.added)]
+        self.hands.hear([*written, *(found.path for found in plan.removed)])
         rules.act(changes)
         swapping.carry_out(self.root, swap, progress=self._moved)
         return voided

@@ -1,6 +1,6 @@
 """What a restore is made of, as values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,13 +44,15 @@ class Hands:
 
     ``stop``: end a run of Dream that is under way; what there is to say of it. ``offer``: have
     entries shown to Dream again. ``void``: nothing waits for approval any more; how many changes
-    did. ``check``: raise when whoever asked has been given up meanwhile.
+    did. ``check``: raise when whoever asked has been given up meanwhile. ``hear``: told which
+    files get another content, come back or go, before any of them does.
     """
 
     stop: Callable[[], str]
     offer: Callable[[tuple[int, ...]], None]
     void: Callable[[], int]
     check: Callable[[], None]
+    hear: Callable[[Iterable[str]], None] = lambda _paths: None
 
 
 @dataclass(frozen=True, kw_only=True)

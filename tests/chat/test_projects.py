@@ -5,10 +5,11 @@ import re
 
 from memory.history import log
 from memory.history.entries import NewEntry
-from tests.model_server import Call
+from tests.model_server import Call, Gate
 from tests.support.chat import asked
 from tests.support.client import text_of
 from tests.support.place import FACT, FULL, answers, sums
+from tests.support.stack import OWNER
 from tests.support.waiting import wait_until
 
 # What stands where; each word is in one place of the workspace alone.
@@ -349,6 +350,50 @@ def test_a_gardener_that_fails_reads_the_same_lines_again(place, words):
     thread = tidied(place, chat)
     assert "1 line of the log of stubborn was read; the pages needed no change." in thread
     assert "times in a row" not in text_of(place.owner.page(chat))
+
+
+def test_what_a_restore_takes_back_is_read_again(place, words):
+    """Pages that a restore takes back are made of the same lines once more, whether the gardener
+    was through or still at work; then it ends, and counts nothing as read."""
+    name = project(place, "grafting")
+    file = place.root / f"wikis/{name}/log/20260101.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"- 09:00 — The {words} was grafted\n")
+    place.model.script("Hello.", when=answers(f"{words} begin"))
+    chat = begin(place, name, f"{words} begin")
+    place.owner.answer(chat)
+    page = Call("add_page", {"title": "Grafts", "text": f"The {words} was grafted."})
+    done = Call("finish_tidying", {"summary": "One page.", "left_out": []})
+    made = place.root / f"wikis/{name}/wiki/grafts.md"
+
+    def restored(snapshot: str) -> None:
+        words = ("snapshot", "restore", "--workspace", OWNER, "--yes")
+        place.stack.manage(*words, snapshot, f"wikis/{name}/wiki")
+        assert not made.exists()
+
+    place.model.script(page, done, when=gardens(words))
+    place.model.script("Done.", when=gardens(words))
+    thread = tidied(place, chat)
+    assert "went into 2 pages" in thread
+    report = place.owner.get(re.search(r"/jobs/\d+/", place.owner.thread(chat))[0]).text
+    before = re.search(r"/snapshots/(\d+-\w+)/", report)[1]
+    restored(before)
+    place.model.script(page, when=gardens(words))
+    place.model.script(Gate(f"tidy {words}"), done, when=gardens(words))
+    place.owner.send(chat, "/tidy")
+    wait_until(made.exists, what="the page")
+    restored(before)
+    place.model.open(f"tidy {words}")
+    thread = wait_until(
+        lambda: "Tidying…" not in (said := text_of(place.owner.thread(chat))) and said,
+        what="the gardener",
+    )
+    assert "The project was restored meanwhile, so the gardener stopped." in thread
+    assert "The log is as it was, and the same lines are read again" in thread
+    place.model.script(page, done, when=gardens(words))
+    place.model.script("Done.", when=gardens(words))
+    assert tidied(place, chat).count("went into 2 pages") == 2
+    assert made.exists()
 
 
 def test_a_deleted_project_takes_its_conversations_or_leaves_them(place, words):

@@ -1,9 +1,19 @@
-"""The conversations inside a project, as far as who deletes its folder asks about them."""
+"""What goes with a project's folder: its conversations when it is deleted, and how far its log was
+read when it becomes again what it was."""
 
-from jenny.accounts.models import Workspace
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Job, Workspace
 from jenny.chat.models import Conversation, ProjectState, Turn
+from jenny.chat.models.projects import IDLE
 from jenny.chat.tasks import deleting
 from jenny.workspace.errors import WorkspaceError
+from wikis import pages
+
+TIDY = "tidy"
 
 
 class TalkUnderWay(WorkspaceError):
@@ -34,3 +44,23 @@ def take(workspace: Workspace, name: str) -> str:
         count += 1
     ProjectState.objects.filter(workspace=workspace, name=name).delete()
     return f"{count} {'conversation' if count == 1 else 'conversations'} inside it went with it."
+
+
+def taken_back(workspace: Workspace, files: Iterable[str], then: datetime) -> None:
+    """Some *files* become again what they were *then*: lines of a log that became pages since are
+    to be read again by the gardener, and one that is at work has to end."""
+    parts = (path.split("/", 2) for path in files)
+    names = {part[1] for part in parts if part[0] == pages.WIKIS and len(part) > 2}  # noqa: PLR2004
+    for row in ProjectState.objects.filter(workspace=workspace, name__in=names):
+        since = Job.objects.filter(
+            workspace=workspace,
+            kind=TIDY,
+            arguments__project=row.name,
+            state=Job.State.DONE,
+            ended_at__gt=then,
+        )
+        first = since.order_by("pk").first()
+        read = row.read if first is None else first.result.get("read_before", {})
+        ProjectState.objects.filter(pk=row.pk).update(
+            read=read, attempted_at=None, due_at=Now() + IDLE
+        )

@@ -22,9 +22,9 @@ from jenny.chat.commands import Call
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.models.projects import FAILURES, SPACING, ProjectState
 from jenny.chat.prompt import zone_of
-from jenny.chat.tasks import accept
+from jenny.chat.tasks import accept, projects
 from jenny.chat.tasks.gardening import asking
-from jenny.chat.tasks.gardening.asking import MadeRoom, NotTidied
+from jenny.chat.tasks.gardening.asking import TAKEN_BACK, MadeRoom, NotTidied, TakenBack
 from jenny.chat.tasks.publish import Publisher
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
@@ -40,7 +40,7 @@ from wikis.project import about
 
 log = logging.getLogger(__name__)
 
-KIND = "tidy"
+KIND = projects.TIDY
 _DIFF_CHARS = 20_000
 _NO_ACCOUNT = "The model wrote nothing and did not say what became of the lines."
 _BEGUN = "Tidying…"
@@ -162,19 +162,23 @@ def work(job: Job) -> Ended:
     if not (context.has_finished or written.files):
         raise _failed(row, NotTidied(_NO_ACCOUNT), written)
     read = {**row.read, **found.read}
-    ProjectState.objects.filter(pk=row.pk).update(read=read, failures=0, why="")
+    # A restore meanwhile has cleared the stamp: the lines are to be read again then.
+    mine = ProjectState.objects.filter(pk=row.pk, attempted_at__isnull=False)
+    if not mine.update(read=read, failures=0, why=""):
+        raise _failed(row, TakenBack(TAKEN_BACK), written)
     if found.left:
         row.happened()
     log.info("project.tidied", extra={"job": job.pk, "lines": len(found.lines)})
-    return _report(name, found, context, written, taken)
+    return _report(row, found, context, written, taken)
 
 
 def _failed(row: ProjectState, error: Exception, written: Written) -> NotTidied:
     """Count a failure; what the person is told. Making room for somebody is none."""
     why = getattr(error, "advice", "") or getattr(error, "sentence", "") or "It was stopped."
-    kept = "What was written before is in the pages. " if written.files else ""
+    is_back = isinstance(error, TakenBack)
+    kept = "What was written before is in the pages. " if written.files and not is_back else ""
     rows = ProjectState.objects.filter(pk=row.pk)
-    if isinstance(error, MadeRoom) or getattr(error, "kind", "") in _NOT_COUNTED:
+    if isinstance(error, MadeRoom | TakenBack) or getattr(error, "kind", "") in _NOT_COUNTED:
         row.happened()
     else:
         rows.update(failures=row.failures + 1, why=why, due_at=Now() + SPACING)
@@ -182,13 +186,14 @@ def _failed(row: ProjectState, error: Exception, written: Written) -> NotTidied:
 
 
 def _report(
-    name: str,
+    row: ProjectState,
     found: batch.Batch,
     context: GardenContext,
     written: Written,
     taken: snapshots.Attempt,
 ) -> Ended:
-    """What was done, computed from the writes."""
+    """What was done, computed from the writes, and how far the log was read before."""
+    name = row.name
     files = [path for path, (old, new) in sorted(written.files.items()) if old != new]
     lines = f"{len(found.lines)} {'line' if len(found.lines) == 1 else 'lines'}"
     if files:
@@ -219,6 +224,7 @@ def _report(
         "lists": [row for row in lists if any(row["rows"])],
         "links": [_link(name), *shot],
         "diff": written.diff(_DIFF_CHARS),
+        "read_before": row.read,
     }
     return Ended(sentence, result)
 

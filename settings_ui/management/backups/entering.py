@@ -17,6 +17,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,17 @@ def _files(
             account=job.account_id,
             is_same=looking.is_same(workspace, found),
         ),
-        hands=restoring.hands(workspace, check),
+        hands=restoring.hands(workspace, check, then=lambda: _when(found.manifest.made)),
         now=timezone.now(),
         progress=lambda percent, doing: progress(percent, 100, doing),
     )
     log.info("backup.entered", extra={"workspace": str(workspace.pk)})
     return done
+
+
+def _when(made: str) -> datetime:
+    when = datetime.fromisoformat(made)
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def _note(found: Checked, folder: Path, merged: Merged, *, same: bool) -> None:

@@ -10,7 +10,7 @@ from jenny.agent.limits import Limits
 from jenny.agent.provider import Provider
 from jenny.agent.tools import Toolbox
 from jenny.agent.watch import Watch
-from jenny.chat.models import Turn
+from jenny.chat.models import ProjectState, Turn
 from jenny.chat.prompt import build
 from jenny.chat.tasks.claims import WATCHES
 from jenny.chat.tasks.gardening.silence import Silence
@@ -30,6 +30,16 @@ class NotTidied(WorkspaceError):
 
 class MadeRoom(NotTidied):
     """It ended for somebody who came to talk in the project."""
+
+
+class TakenBack(NotTidied):
+    """It ended since the project's files became again what they were before."""
+
+
+TAKEN_BACK = (
+    "The project was restored meanwhile, so the gardener stopped. The pages are as they were then; "
+    "what it wrote is in the snapshot before the restore."
+)
 
 
 def ask(workspace: Workspace, name: str, context: GardenContext, found: Batch) -> None:
@@ -62,6 +72,8 @@ def ask(workspace: Workspace, name: str, context: GardenContext, found: Batch) -
         raise CallsPaused(WAITS[outcome.ending])
     if outcome.error is not None:
         raise outcome.error
+    if outcome.ending == "stopped" and beside.is_taken_back:
+        raise TakenBack(TAKEN_BACK)
     if outcome.ending == "stopped":
         message = "Somebody began to talk in the project, so the gardener made room."
         raise MadeRoom(message)
@@ -81,6 +93,11 @@ class _Beside(Silence):
             conversation__project=name,
             state__in=Turn.LIVE,
         )
+        # A restore clears the stamp.
+        self._taken_back = ProjectState.objects.filter(
+            workspace=workspace, name=name, attempted_at=None
+        )
+        self.is_taken_back = False
         self._watch = watch
         self._context = context
         self._is_at_end = False
@@ -95,7 +112,8 @@ class _Beside(Silence):
         """The reminder, once; and the end, when somebody talks."""
         del step
         try:
-            if self._live.exists():
+            self.is_taken_back = self._taken_back.exists()
+            if self.is_taken_back or self._live.exists():
                 self._watch.cancel("stop")
         finally:
             give_back()
