@@ -22,12 +22,18 @@ _END_BYTES = 4_096
 _WRITING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+type Stamp = tuple[int, int, int, int, int]
+
+
 class Lines:
-    """An open file, as long as it was when it was opened."""
+    """An open file, as long as it was when it was opened. ``stamp``: what changes whenever
+    anybody else writes to it or puts another in its place."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self.size = os.fstat(fd).st_size
+        status = os.fstat(fd)
+        self.size = status.st_size
+        self.stamp = _stamp(status)
         # Its end, of which whoever adds wants to know several things.
         self._end = b""
 
@@ -75,6 +81,7 @@ class GrowingLines(Lines):
                 os.ftruncate(self._fd, self.size)
             raise _failed(path, error) from error
         self.size += len(data)
+        self.stamp = _stamp(os.fstat(self._fd))
         self._end = b""
 
     def cut(self, size: int) -> None:
@@ -85,6 +92,7 @@ class GrowingLines(Lines):
         except OSError as error:
             raise _failed(self._about[1], error) from error
         self.size = size
+        self.stamp = _stamp(os.fstat(self._fd))
         self._end = b""
 
     def beside(self, name: str, most: int) -> bytes | None:
@@ -200,6 +208,16 @@ def put(root: Path, path: str, data: bytes, actor: Actor) -> None:
             atomic.replace(folder, name, data)
     except OSError as error:
         raise _failed(path, error) from error
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
 
 
 def _written_over(folder: int, name: str, data: bytes) -> bool:

@@ -158,16 +158,25 @@ def open_folder(root: Path, parts: tuple[str, ...], *, make: bool = False) -> It
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:
-            if make:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=fd)
-                    os.fsync(fd)
-            inner = os.open(part, _FOLDER, dir_fd=fd)
+            inner = _inner(fd, part, make=make)
             os.close(fd)
             fd = inner
         yield fd
     finally:
         os.close(fd)
+
+
+def _inner(folder: int, part: str, *, make: bool) -> int:
+    """A descriptor of the folder *part* in an open one."""
+    try:
+        return os.open(part, _FOLDER, dir_fd=folder)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):  # another one made it just now
+        os.mkdir(part, dir_fd=folder)
+        os.fsync(folder)
+    return os.open(part, _FOLDER, dir_fd=folder)
 
 
 def open_file(place: Place) -> int:

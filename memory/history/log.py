@@ -17,13 +17,17 @@ from pathlib import Path
 from jenny.agent.messages import clean
 from jenny.workspace import acts, linefile, locks, paths
 from jenny.workspace.errors import WorkspaceError, WriteFailed
-from jenny.workspace.linefile import GrowingLines, Lines
+from jenny.workspace.linefile import GrowingLines, Lines, Stamp
 from jenny.workspace.locks import Level
 from jenny.workspace.redact import Hit, redact
 from jenny.workspace.rules import Actor
+from jenny.workspace.stamped import Kept
 from memory.errors import CursorBroken
 from memory.history import archive, cursors, legacy, pieces, stamps, tail
 from memory.history.entries import FILE, MAX_CURSOR, STAMP, Entry, NewEntry, parse, render
+
+# How each history stood when this process last added to it, and the cursor it gave out last.
+_LAST: Kept[tuple[Stamp, int]] = Kept(256)
 
 logger = logging.getLogger(__name__)
 
@@ -74,12 +78,12 @@ def append(
     if one_group and len(drafts) > 1:
         drafts = _grouped(drafts)
     with writing(root, timeout=timeout) as (real, file):
-        mended = tail.mend(real, file, ACTOR)
-        first = max(_next_cursor(real, file, was_wrong=mended.was_wrong), mended.highest_cut + 1)
+        first = _first_cursor(real, file)
         if first + len(drafts) > MAX_CURSOR:
             raise WriteFailed(_USED_UP)
         made = tuple(replace(entry, cursor=first + at) for at, entry in enumerate(drafts))
         file.add(b"".join(map(render, made)))
+        _LAST.put(str(real), (file.stamp, made[-1].cursor))
         note_last(file, made[-1].cursor)
     return Appended(made, hits)
 
@@ -122,6 +126,18 @@ def _read_to(real: Path, file: GrowingLines) -> int:
     with suppress(CursorBroken):
         return cursors.dream_cursor(real, file)
     return 0
+
+
+def _first_cursor(real: Path, file: GrowingLines) -> int:
+    """The first cursor to give out, after the end of the file was put right. Where nobody else
+    wrote to the file since this process did, its end is known and need not be looked at."""
+    known = _LAST.get(str(real))
+    if known is not None and known[0] == file.stamp:
+        given = cursors.counter(real, file)
+        if given is not None:
+            return max(known[1], given, _read_to(real, file)) + 1
+    mended = tail.mend(real, file, ACTOR)
+    return max(_next_cursor(real, file, was_wrong=mended.was_wrong), mended.highest_cut + 1)
 
 
 def _next_cursor(real: Path, file: GrowingLines, *, was_wrong: bool) -> int:

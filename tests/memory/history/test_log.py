@@ -66,6 +66,23 @@ def test_a_cursor_is_never_used_again(root: Path, history: Path) -> None:
     assert cursors.counter(root) == 9
 
 
+def test_what_others_add_between_is_seen(root: Path, history: Path) -> None:
+    """A process that added the last line itself looks again as soon as anybody else wrote: an
+    entry more, half a line, or another file in its place."""
+    assert add(root, "a") == [1]
+    with history.open("ab") as file:
+        file.write(line(7, "of another process"))
+    assert add(root, "b") == [8]
+    with history.open("ab") as file:
+        file.write(b'{"cursor": 9, "timest')
+    assert add(root, "c") == [10]
+    assert [row["cursor"] for row in rows(history)] == [1, 7, 8, 10]
+    other = history.with_name("other")
+    other.write_bytes(history.read_bytes() + line(20, "in the file put in its place"))
+    other.replace(history)
+    assert add(root, "d") == [21]
+
+
 def test_cursors_go_on_above_what_dream_has_read(root: Path) -> None:
     """Else what comes next would count as read: a history that is gone, a cursor that is not."""
     (root / "memory" / ".dream_cursor").write_text("50")
