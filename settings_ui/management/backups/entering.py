@@ -128,7 +128,7 @@ def _files(
             account=job.account_id,
             is_same=looking.is_same(workspace, found),
         ),
-        hands=restoring.hands(workspace, check, then=lambda: _when(found.manifest.made)),
+        hands=restoring.hands(workspace, check, then=lambda: made_at(found.manifest.made)),
         now=timezone.now(),
         progress=lambda percent, doing: progress(percent, 100, doing),
     )
@@ -136,9 +136,13 @@ def _files(
     return done
 
 
-def _when(made: str) -> datetime:
-    when = datetime.fromisoformat(made)
-    return when if when.tzinfo else when.replace(tzinfo=UTC)
+def made_at(told: str) -> datetime:
+    """When a backup was made, by its own word. One that tells no time is older than anything."""
+    try:
+        when = datetime.fromisoformat(told)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return datetime.fromtimestamp(0, UTC)
 
 
 def _note(found: Checked, folder: Path, merged: Merged, *, same: bool) -> None:

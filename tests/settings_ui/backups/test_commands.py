@@ -295,6 +295,13 @@ def test_an_import_that_died_is_finished_or_taken_back(
         assert rows_of() == rows
 
 
+@pytest.mark.parametrize("told", ["", "soon", "2026-13-01", "0001-01-01T00:00:00+14:00"])
+def test_a_backup_that_tells_no_time_is_old(told: str) -> None:
+    """Whoever made the file may have written anything there."""
+    assert entering.made_at(told).year == 1970
+    assert entering.made_at("2026-03-01T12:00:00").isoformat() == "2026-03-01T12:00:00+00:00"
+
+
 def test_ledgers_of_nonsense_do_not_harm_those_that_are_here(
     home: Workspace, tmp_path: Path
 ) -> None:
