@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from jenny.accounts import access
 from jenny.accounts.management import working
-from jenny.accounts.models import Job
+from jenny.accounts.models import Job, Workspace
 from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs
 
@@ -20,7 +20,8 @@ def page(request: HttpRequest, job_id: int) -> HttpResponse:
     """A job's page; htmx asks for its middle once a second while it is open."""
     job = _job(request, job_id)
     is_fragment = request.headers.get("HX-Request") == "true"
-    answer = render(request, f"jobs/job.html{'#middle' if is_fragment else ''}", _context(job))
+    context = _context(job, _elsewhere(request, job))
+    answer = render(request, f"jobs/job.html{'#middle' if is_fragment else ''}", context)
     if not job.is_open and is_fragment:
         answer["HX-Trigger"] = "job-ended"
     return answer
@@ -35,13 +36,23 @@ def _job(request: HttpRequest, job_id: int) -> Job:
     return get_object_or_404(rows, pk=job_id)
 
 
-def _context(job: Job) -> dict[str, Any]:
+def _elsewhere(request: HttpRequest, job: Job) -> Workspace | None:
+    """The workspace in which its links lead somewhere, when the session works in another one: an
+    import may have made it."""
+    target = str(job.arguments.get("workspace") or job.workspace_id)
+    current = access.current_workspace(request)
+    return None if current and str(current.pk) == target else access.own_workspace(request, target)
+
+
+def _context(job: Job, elsewhere: Workspace | None) -> dict[str, Any]:
     about = working.KINDS.get(job.kind, OTHER)
+    links = job.result.get("links", [])
     return {
         "job": job,
         "title": about.title,
         "home": {"href": about.home[0], "label": about.home[1]},
-        "links": job.result.get("links", []),
+        "elsewhere": elsewhere,
+        "links": [link for link in links if link.get("download")] if elsewhere else links,
         "lists": job.result.get("lists", []),
         "diff": markdown(diffs.fenced(diff)) if (diff := job.result.get("diff")) else "",
     }
