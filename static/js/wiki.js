@@ -52,9 +52,13 @@ function mark() {
 
 function offer() {
   const selection = getSelection();
-  const range = selection.rangeCount ? selection.getRangeAt(0) : null;
-  const words = String(selection).trim();
-  const isHere = range && words && text?.contains(range.commonAncestorContainer);
+  const range = selection.rangeCount ? selection.getRangeAt(0).cloneRange() : null;
+  const begins = range && text.contains(range.startContainer);
+  // A triple click on the last line ends at what comes after the text.
+  const isLonger = begins && !text.contains(range.endContainer);
+  if (isLonger) range.setEnd(text, text.childNodes.length);
+  const words = isLonger ? String(range).trim() : String(selection).trim();
+  const isHere = begins && words;
   button.hidden = !isHere;
   if (!isHere) return;
   const box = range.getBoundingClientRect();
