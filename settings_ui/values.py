@@ -139,7 +139,7 @@ def _in_words(one: Field, value: Value) -> str:
     if value in (None, ""):
         return "none"
     if one.choices:
-        return dict(one.choices).get(str(value), str(value)).lower()
+        return dict(one.choices).get(str(value), str(value))
     number = f"{value:,}" if isinstance(value, int) else str(value)
     # "1 minute"; a unit of several words, as "US dollars a million tokens", stays as it is.
     unit = one.unit.removesuffix("s") if value == 1 and " " not in one.unit else one.unit

@@ -23,6 +23,7 @@ from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.tasks import accept
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots import shelf
+from jenny.workspace.snapshots.values import sized
 from memory.management import snapshots
 from memory.models import DreamRun
 from settings_ui.errors import WorkspaceRefused
@@ -64,7 +65,7 @@ class Inside:
         most = "more than " if self.is_more else ""
         chats = _count(self.conversations, "conversation")
         parts = [
-            f"{most}{_count(self.files, 'file')} ({self.size / 1_000_000:,.1f} MB)",
+            f"{most}{_count(self.files, 'file')} ({sized(self.size)})",
             f"{chats} with {_count(self.messages, 'message')}",
             _count(self.snapshots, "snapshot"),
         ]

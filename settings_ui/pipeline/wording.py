@@ -84,3 +84,9 @@ def verdict(name: str) -> Word:
 def rule(name: str) -> str:
     """Why a write was refused, in a few words."""
     return RULE.get(name, name.replace("_", " "))
+
+
+def lines(text: str) -> str:
+    """A text without blank lines and runs of spaces: one fact a line, as it was written."""
+    rows = (" ".join(row.split()) for row in text.splitlines())
+    return "\n".join(row for row in rows if row)

@@ -204,7 +204,7 @@ def counted(count: int, noun: str) -> str:
 def sized(size: int) -> str:
     """Bytes in words."""
     amount = float(size)
-    for unit in ("bytes", "KB", "MB", "GB"):
+    for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":  # noqa: PLR2004  (the step between units)
             return f"{size:,} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
         amount /= 1000

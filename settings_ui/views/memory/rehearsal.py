@@ -81,7 +81,7 @@ def _context(job: Job) -> dict[str, Any]:
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:
-    text = " ".join(str(row.get("text", "")).split())
+    text = wording.lines(str(row.get("text", "")))
     return {
         "cursor": row.get("cursor"),
         "excerpt": text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…",

@@ -176,7 +176,7 @@ def _read(workspace: Workspace, run: DreamRun) -> Iterable[Read]:
         there = {}
     for row in run.entries:
         entry = there.get(row["cursor"])
-        text = " ".join(entry.content.split()) if entry else ""
+        text = wording.lines(entry.content) if entry else ""
         yield Read(
             cursor=row["cursor"],
             word=wording.verdict(row.get("verdict", "")),

@@ -58,7 +58,7 @@ def test_two_snapshots(store, root, take):
     assert rows(back)["new/deep/file.md"] == "removed"
     assert "+Ana" in texts["USER.md"].splitlines()
     assert "+new" in texts["new/deep/file.md"].splitlines()
-    assert texts["uploads/picture.png"] == "It is no text (5.0 KB → none)."
+    assert texts["uploads/picture.png"] == "It is no text (5.0 kB → none)."
 
 
 def test_now(store, root, take):
@@ -112,7 +112,7 @@ def test_diffs_are_bounded(store, root, take):
     with store.open() as repo:
         compared = comparing.with_now(store, repo, old, root)
         texts = {row.path: comparing.text(repo, compared, row, root) for row in compared.rows}
-    assert texts["large.txt"] == ("It is too large to be shown line by line (500.0 KB → 500.0 KB).")
+    assert texts["large.txt"] == ("It is too large to be shown line by line (500.0 kB → 500.0 kB).")
     assert all(len(text) < comparing.TEXT_CHARS + 200 for text in texts.values())
     assert "more lines" in texts["long.md"]
 
