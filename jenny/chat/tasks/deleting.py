@@ -1,5 +1,6 @@
 """A conversation is deleted, and what the memory has of it goes or stays as the person chose."""
 
+import contextlib
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from jenny.chat.tasks.consolidation import rows_of
 from jenny.chat.tasks.pointers import settle
 from jenny.chat.tasks.publish import Publisher
 from jenny.chat.tasks.summarising import carry_out
+from jenny.workspace import acts, paths
 from jenny.workspace.errors import WorkspaceError
 from memory.history import cursors, removal
 from memory.management import origins
@@ -70,14 +72,19 @@ def delete(chat: Conversation, memory: str = KEEP) -> None:
     """
     if memory == ADD and chat.feeds_history:
         _add(chat)
-    with transaction.atomic():
+    with contextlib.ExitStack() as held:
+        if memory == TAKE:
+            # Before the database's, as everybody takes it: nobody is to wait for both.
+            root = paths.real_root(chat.workspace.root)
+            held.enter_context(acts.locked(root, timeout=_LOCK_SECONDS))
+        held.enter_context(transaction.atomic())
         asked = ask_to_end(chat.locked())
         turns = chat.turns.values_list("pk", flat=True)
         origins.drop_changes(chat.workspace, [f"{TURN}{pk}" for pk in turns])
         Conversation.objects.filter(pk=chat.pk).delete()
         if memory == TAKE:
             # Before the rows are gone for good: all of it, or nothing.
-            root, own = chat.workspace.root, str(chat.pk)
+            own = str(chat.pk)
             cursors_ = [entry.cursor for entry in removal.waiting(root, own)]
             removal.remove(root, own, timeout=_LOCK_SECONDS)
             book.drop_digests(chat.workspace, cursors_)
