@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import closing
 
 from memory.history import log
 from memory.history.entries import NewEntry
@@ -190,6 +191,18 @@ def test_a_summary_is_logged_once(place, words):
     assert summary.texts("user")[-1] == place.summaries(words)[-1].texts("user")[-1]
     assert place.column(chat, "summarised_through") > 0
     assert lines() == before
+    # Other messages with the same numbers, as an older copy of the database brings: they are said.
+    with closing(place.database()) as rows:
+        rows.execute(
+            "update chat_message set created_at = datetime(created_at, '+1 day') "
+            "where conversation_id = ?",
+            (chat.replace("-", ""),),
+        )
+    place.change(chat, "summarised_through = 0, context_from = 0, tokens_gone = 0")
+    place.model.script(FACT.format(words), when=sums(words))
+    place.stack.manage("shell", "-v0", "-c", script.format(chat))
+    wait_until(lambda: not place.held(chat), what="the end of it")
+    assert len(lines()) > len(before)
 
 
 def test_commands_of_the_memory_are_refused(place, words):

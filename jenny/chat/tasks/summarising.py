@@ -130,7 +130,12 @@ def _into_log(part: _Part) -> Kept:
     reaches the history. When this returns, it is on disk."""
     chat, root = part.chat, part.chat.workspace.root
     kept = _for_itself(part)
-    mark = f"conversation {chat.pk}, messages {part.piece.rows[0].pk} to {part.piece.through}"
+    first = part.piece.rows[0]
+    # The time tells messages apart that have the same number after a database came back.
+    mark = (
+        f"conversation {chat.pk}, messages {first.pk} to {part.piece.through}, "
+        f"from {first.created_at:%Y-%m-%d %H:%M:%S.%f}"
+    )
     zone = zone_of(log.zone_of(root, chat.workspace.owner.time_zone))
     try:
         pages.open_wiki(root, chat.project)
