@@ -259,6 +259,15 @@ def test_dream_is_stopped_with_a_word_and_sees_its_entries_again(
     assert "From snapshot" in versions or "from snapshot" in versions
 
 
+def test_settings_that_go_back_are_told_of(
+    client: Client, workspace: Workspace, root: Path, shot: str
+) -> None:
+    """Somebody may have paused all calls since, and learn too late that they go out again."""
+    assert "calls to them are paused" not in text_of(client, f"/snapshots/{shot}/restore/")
+    config.change(root, lambda data: data.setdefault("privacy", {}).update(pauseModelCalls=True))
+    assert "calls to them are paused" in text_of(client, f"/snapshots/{shot}/restore/")
+
+
 def test_a_restore_that_died_is_told_as_it_is(
     client: Client, workspace: Workspace, root: Path, shot: str
 ) -> None:

@@ -73,6 +73,7 @@ def _page(
                 telling.ledger_sentence(found),
                 telling.entries_sentence(found.reoffer, done=False),
                 _voided(desk, found),
+                _settings(found),
                 *found.merged.notes,
             )
             if sentence
@@ -90,6 +91,18 @@ def _voided(desk: Desk, found: Prepared) -> str:
     if not found.touches_memory:
         return ""
     return telling.voided_sentence(restoring.waiting_hunks(desk.row))
+
+
+def _settings(found: Prepared) -> str:
+    """That the settings go back, too: some of them keep words from leaving this machine."""
+    plan = found.plan
+    paths = {row.path for row in (*plan.changed, *plan.added)}
+    if "config.json" not in paths | {row.path for row in plan.removed}:
+        return ""
+    return (
+        "The settings are as they were then, too: which models are asked, and whether all calls to "
+        "them are paused. Settings → Privacy shows it."
+    )
 
 
 def _rows(shot: Snapshot, rows: Any) -> dict[str, Any]:
