@@ -9,6 +9,7 @@ from jenny.agent.runs import RUN_KINDS
 from jenny.agent.watch import Watch
 from jenny.chat.toolset import TOOLS, toolbox_for
 from jenny.workspace import config, seed
+from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
 from wikis.errors import PageRefused
 
@@ -59,6 +60,21 @@ def test_a_folder_that_is_a_link_is_no_project(root: Path) -> None:
         with pytest.raises(PageRefused):
             toolbox_for("project", root, run="test", project=name)
     assert toolbox_for("project", root, run="test", project="real").names
+
+
+def test_no_model_lets_the_memory_into_a_project_that_keeps_it_out(root: Path) -> None:
+    """A source in the project may ask for it; the owner alone decides."""
+    guide = "wikis/real/AGENTS.md"
+    owner = open_workspace(root, Actor("browser"))
+    owner.write(guide, b"---\nsummary: Bees\nmemory: profile\n---\n\nBe brief.\n")
+    for kind, within in {"project": "wikis/real", "chat": ""}.items():
+        files = open_workspace(root, Actor(kind), within=within)
+        for text in (b"---\nsummary: Bees\n---\n", b"Be brief.\n", None):
+            with pytest.raises(WriteRefused):
+                files.write_many({guide: text})
+        files.write(guide, b"---\nmemory: profile\n---\n\nBe " + kind.encode() + b".\n")
+    owner.write(guide, b"Be brief.\n")
+    open_workspace(root, Actor("project"), within="wikis/real").write(guide, b"Be long.\n")
 
 
 def test_shipped_skills_are_read_by_their_paths(root: Path) -> None:

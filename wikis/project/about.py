@@ -14,7 +14,8 @@ from jenny.agent.prompt import Block, framed, one_line
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
 from jenny.workspace import paths
-from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
+from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError, WriteRefused
+from jenny.workspace.files import Change
 from jenny.workspace.reading import read_text
 from jenny.workspace.stamped import Kept
 from wikis import listing, pages
@@ -24,6 +25,9 @@ from wikis.pages import Wiki
 PROFILE = "profile"
 # Characters of pages that a prompt has room for; a page is shown whole or not at all.
 SHOWN_CHARS = 6_000
+# Who writes for a model, and not for a person.
+_MODELS = frozenset({"chat", "temporary", "project", "gardener"})
+_GUIDE_PARTS = 3  # wikis/<name>/AGENTS.md
 # Files that are looked at for the count of pages that are not shown.
 _COUNTED = 5_000
 
@@ -72,10 +76,39 @@ def project(root: Path, name: str) -> Project:
         return Project(name)
     found = listing.parse(name, guide.text)
     header = front_matter.read(guide.text)
-    # A header that cannot be read keeps the memory out: that is what it may say.
-    knows = not header.problem and _plain(header.values.get("memory")) != PROFILE
     problem = guide.problem or found.problem
-    return Project(name, found.scope, knows, header.body.strip(), problem)
+    return Project(name, found.scope, not _keeps_out(header), header.body.strip(), problem)
+
+
+def guard(change: Change) -> None:
+    """Refuse that a model lets the memory into a project which its owner keeps it out of. A write
+    rule.
+
+    Raises:
+        WriteRefused: with rule ``protected``.
+    """
+    parts = change.path.split("/")
+    is_guide = len(parts) == _GUIDE_PARTS and (parts[0], parts[2]) == (pages.WIKIS, pages.GUIDE)
+    if not is_guide or change.actor.kind not in _MODELS:
+        return
+    if _says_out(change.old) and not _says_out(change.new):
+        message = (
+            f"{file_names.shown(change.path)} was not written: it keeps the memory out of the "
+            f"project (memory: {PROFILE}), and only the owner lets it in again. Leave that line as "
+            "it is."
+        )
+        raise WriteRefused(message, "protected")
+
+
+def _says_out(data: bytes | None) -> bool:
+    if data is None:
+        return False
+    return _keeps_out(front_matter.read(data.decode("utf-8", "replace").removeprefix("\ufeff")))
+
+
+def _keeps_out(header: front_matter.FrontMatter) -> bool:
+    """A header that cannot be read keeps the memory out: that is what it may say."""
+    return bool(header.problem) or _plain(header.values.get("memory")) == PROFILE
 
 
 def block(root: Path, found: Project) -> Block:
