@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -29,7 +30,9 @@ def delete(request: HttpRequest) -> HttpResponse:
         except AccountRefused as error:
             form.add_error(None, error.sentence)
         else:
+            name = person.username
             logout(request)
+            messages.success(request, f"The account “{name}” is deleted, with all that it had.")
             return redirect(settings.LOGIN_URL)
     context = {
         "form": form,

@@ -84,6 +84,7 @@ def test_everything_of_it_goes_and_nothing_of_others(ana: Account, bo: Account) 
     assert "1 API key, 2 sessions" in said
     answer = client.post(PAGE, {"password": PASSWORD})
     assert (answer.status_code, answer["Location"]) == (302, "/login/")
+    assert "The account “bo” is deleted" in client.get("/login/").text
     assert [place for place in places if place.exists()] == []
     assert other.path.exists()
     other.drop()
