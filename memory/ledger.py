@@ -20,6 +20,8 @@ from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.rules import Actor, Change
 
 ACTOR = Actor("pipeline", run="ledger")
+# How far the clocks of two machines may be apart.
+_AHEAD = dt.timedelta(days=1)
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -47,6 +49,8 @@ def parsed(data: bytes) -> Ledger:
     rows: list[tuple[str, dict[str, Any]]] = []
     skipped: list[int] = []
     at = ""
+    # A line that says it is of the future would hold for ever, whatever is decided later.
+    latest = (dt.datetime.now(dt.UTC) + _AHEAD).isoformat(timespec="microseconds")
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -54,7 +58,8 @@ def parsed(data: bytes) -> Ledger:
         if row is None:
             skipped.append(number)
             continue
-        at = row["at"] if isinstance(row.get("at"), str) else at
+        given = row.get("at")
+        at = given if isinstance(given, str) and given <= latest else at
         rows.append((at, row))
     rows.sort(key=lambda pair: pair[0])
     return Ledger(tuple(row for _, row in rows), tuple(skipped))
