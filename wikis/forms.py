@@ -16,7 +16,9 @@ class WikiForm(forms.Form):
             "Letters from a to z, digits, dots, dashes and underscores, such as small-garden. It "
             "is the name of its folder."
         ),
-        widget=forms.TextInput(attrs={"autocapitalize": "none", "autocomplete": "off"}),
+        widget=forms.TextInput(
+            attrs={"autocapitalize": "none", "autocomplete": "off", "autofocus": True}
+        ),
     )
     scope = forms.CharField(
         label="What it is about",
@@ -51,7 +53,7 @@ class NewPageForm(forms.Form):
         label="Page",
         max_length=400,
         help_text="Such as Slugs, or concepts/Slugs. A folder that is not there yet is made.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     text = forms.CharField(required=False, strip=False)
 
@@ -70,7 +72,7 @@ class RenameForm(forms.Form):
         label="New name",
         max_length=400,
         help_text="With its folder. Links to the page are changed with it; you see them first.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
 
     def clean_to(self) -> str:

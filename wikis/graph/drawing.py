@@ -3,11 +3,10 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from jenny.workspace.stamped import Kept
 from wikis import addresses
-from wikis.graph import layout
+from wikis.graph import layout, naming
 from wikis.graph.layout import Layout
 from wikis.index.entries import Entry
 from wikis.index.known import Index, Known
@@ -15,8 +14,6 @@ from wikis.index.relations import OTHERS_SECONDS, Relations, relations
 
 MOST_NODES = 5_000
 MOST_EDGES = 30_000
-MOST_LABELS = 60
-MOST_NAMED = 300
 # Names are written this large in a picture of this reach (from its middle), and in proportion.
 FONT = 13
 FONT_REACH = 300
@@ -28,7 +25,8 @@ LABEL_CHARS = 28
 @dataclass(frozen=True, slots=True)
 class Node:
     """A page in the picture. ``size`` is its radius, ``degree`` how many pages it is linked with,
-    ``wiki`` and ``folder`` where it lies. ``is_labelled``: its title is written beside it."""
+    ``wiki`` and ``folder`` where it lies. ``label_y``: the line that its title stands on, if it
+    is written."""
 
     title: str
     href: str
@@ -38,18 +36,13 @@ class Node:
     degree: int
     wiki: str
     folder: str
-    is_labelled: bool
+    label_y: int | None
     is_here: bool = False
 
     @property
     def label(self) -> str:
         """Its title, short."""
         return self.title if len(self.title) <= LABEL_CHARS else f"{self.title[:LABEL_CHARS]}…"
-
-    @property
-    def label_y(self) -> int:
-        """Where the label's line stands."""
-        return self.y - self.size - 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +185,7 @@ def _nodes(
     font: int,
 ) -> tuple[Node, ...]:
     sizes = {path: min(14, 5 + math.isqrt(degrees.get(path, 0)) * 2) for path in shown}
-    named = _named(
+    named = naming.named(
         {
             path: (*at[path], sizes[path], len(shown[path].title[:LABEL_CHARS]))
             for path in sorted(shown, key=lambda one: (one != here, -degrees.get(one, 0), one))
@@ -208,31 +201,11 @@ def _nodes(
             degrees.get(path, 0),
             wiki,
             entry.folder.partition("/")[0],
-            path in named,
+            named.get(path),
             path == here,
         )
         for path, entry in shown.items()
     )
-
-
-def _named(rows: Mapping[str, tuple[int, int, int, int]], font: int) -> set[str]:
-    """The pages whose names are written: the best-linked ones, as far as no name lies on another.
-    *rows*: place, size and length of the name, the most important first."""
-    taken: list[tuple[float, float]] = []
-    found: set[str] = set()
-    widths: list[float] = []
-    for path, (x, y, size, length) in islice(rows.items(), MOST_NAMED):
-        half, middle = length * font * 0.28, y - size - 4 - font / 2
-        if all(
-            abs(x - other_x) > half + other_half or abs(middle - other_y) > font
-            for (other_x, other_y), other_half in zip(taken, widths, strict=True)
-        ):
-            taken.append((x, middle))
-            widths.append(half)
-            found.add(path)
-        if len(found) >= MOST_LABELS:
-            break
-    return found
 
 
 def _all(index: Index, every: Mapping[str, Known]) -> Picture:
