@@ -1,10 +1,13 @@
 """Health, error pages, what every page's frame needs, and the installable app's two files."""
 
+import errno
+import sys
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
@@ -58,6 +61,9 @@ def ready(_request: HttpRequest) -> HttpResponse:
 
 # --- Error pages -----------------------------------------------------------------------------
 
+# What SQLite and PostgreSQL say when there is no room.
+_FULL = ("disk is full", "No space left on device")
+
 
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
@@ -83,9 +89,23 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A fault of ours. Rendered without context: the database may be what failed."""
+    """A fault of ours, or a full disk. Rendered without a request: the database may be what
+    failed."""
     del request
+    if _is_disk_full(sys.exception()):
+        return render(None, "507.html", status=HTTPStatus.INSUFFICIENT_STORAGE)
     return render(None, "500.html", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    """Whether there was no room; databases say so in words."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return True
+        if isinstance(error, DatabaseError) and any(said in str(error) for said in _FULL):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 # --- The installable app ---------------------------------------------------------------------

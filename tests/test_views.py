@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.contrib.staticfiles import finders
+from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 
 from jenny import views
@@ -79,6 +80,24 @@ def test_a_fault_is_a_page_even_without_a_database(view, django_db_blocker):
         answer = view(RequestFactory().get("/"))
     assert answer.status_code in {400, 500}
     assert "Jenny" in answer.content.decode()
+
+
+def test_a_full_disk_is_called_so(client, django_user_model):
+    """What cannot be stored for lack of room says so, and what to do, instead of a fault."""
+    person = django_user_model.objects.create_user("somebody", password="x")
+    client.force_login(person)
+    client.raise_request_exception = False
+
+    def full(execute, sql, *rest):
+        if sql.startswith(("INSERT", "UPDATE")):
+            message = "database or disk is full"
+            raise OperationalError(message)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(full):
+        answer = client.post("/chat/send", {"text": "Hello"})
+    assert answer.status_code == 507
+    assert "Make room on the disk" in answer.content.decode()
 
 
 def test_the_front_door_leads_on(client, django_user_model):

@@ -101,6 +101,7 @@ async function reason(answer) {
   const kind = answer.headers.get("content-type") ?? "";
   if (kind.startsWith("application/json")) return (await answer.json()).sentence ?? "";
   if (answer.status === 404) return "This conversation was deleted. Copy your text into a new chat.";
+  if (answer.status === 507) return "The disk is full: this was not stored. Make room, then send it again.";
   return `The server answered ${answer.status}.`;
 }
 
