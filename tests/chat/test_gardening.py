@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
-from jenny.chat.models import Conversation, ProjectState, Turn
+from jenny.chat.models import Conversation, Message, ProjectState, Turn
 from jenny.chat.tasks import tidying
 
 pytestmark = pytest.mark.django_db
@@ -146,3 +147,20 @@ def test_a_pause_of_all_calls_holds_the_gardener(workspace):
     row.refresh_from_db()
     assert asked() == []
     assert row.due_at > timezone.now()
+
+
+def test_the_reply_says_when_a_gardener_died(workspace, valkey):
+    """Whoever asked with /tidy is not left with "Tidying…" when the process was killed."""
+    chat = Conversation.objects.create(workspace=workspace, kind="project", project="bees")
+    reply = Message.objects.create(conversation=chat, kind="reply", text="Tidying…")
+    Job.objects.create(
+        workspace=workspace,
+        kind="tidy",
+        arguments={"project": "bees", "reply": reply.pk},
+        state=Job.State.RUNNING,
+        heartbeat_at=timezone.now() - timedelta(minutes=3),
+    )
+    working.reap()
+    reply.refresh_from_db()
+    assert "The process that did it died" in reply.text
+    assert "the same lines are read again next time" in reply.text

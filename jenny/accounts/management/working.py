@@ -36,13 +36,14 @@ _LOOK = "Look at what is there, then ask for it again."
 @dataclass(frozen=True)
 class Kind:
     """A kind of job: the task that carries it out (by name, with the job's number), what its page
-    is called, where a person goes from there, and what is so when its process has died or it
-    broke (a sentence)."""
+    is called, where a person goes from there, what is so when its process has died or it
+    broke (a sentence), and who is told when a dead one was ended."""
 
     task: str
     title: str
     home: tuple[str, str] = ("/settings/", "Settings")
     after_death: Callable[[Job], str] = lambda _job: _LOOK
+    tell: Callable[[Job], None] = lambda _job: None
 
 
 @dataclass(frozen=True)
@@ -118,12 +119,20 @@ def reap() -> None:
         try:
             if job.take_over(_DIED + _after_death(job)):
                 log.error("job.interrupted", extra={"job": job.pk, "kind": job.kind})
+                _tell(job)
         except Exception:  # one job's trouble is not the others'
             log.exception("job.reap_broke", extra={"job": job.pk})
     for job in list(Job.unsent()[:50]):
         # Only the one that moves the stamp sends it, so two reapers do not send it twice.
         if Job.unsent().filter(pk=job.pk).update(sent_at=Now()) and not send(job):
             return
+
+
+def _tell(job: Job) -> None:
+    about = KINDS.get(job.kind)
+    if about is not None:
+        job.refresh_from_db()
+        about.tell(job)
 
 
 def _after_death(job: Job) -> str:

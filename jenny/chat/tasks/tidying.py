@@ -110,7 +110,7 @@ def register() -> None:
     """Make the job and the notice known."""
     working.register(
         KIND,
-        working.Kind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _after_death),
+        working.Kind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _after_death, _tell),
     )
 
 
