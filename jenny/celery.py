@@ -41,6 +41,7 @@ def broker_url(redis_url: str) -> str:
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
     "chat.sweep": ("chat.sweep", 60, "maintenance"),
+    "chat.resume": ("chat.resume", 60, "maintenance"),
     "chat.garden": ("chat.garden", 60, "maintenance"),
     "jobs.reap": ("jobs.reap", 30, "maintenance"),
     "memory.reap": ("memory.reap", 10, "maintenance"),

@@ -197,7 +197,12 @@ class Turn(models.Model):
                 fields=["heartbeat_at"],
                 condition=Q(state__in=("queued", "running")),
                 name="live_turns",
-            )
+            ),
+            models.Index(
+                fields=["reason"],
+                condition=Q(can_retry=True, retried=False),
+                name="turns_that_wait",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -12,11 +12,12 @@ from jenny.chat.tasks.consolidation import consolidate, sweep
 from jenny.chat.tasks.publish import hand_over
 from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.reap import reap
+from jenny.chat.tasks.resuming import sweep as resume
 from jenny.chat.tasks.tidying import garden, tidy
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.tasks.turns import run_turn
 
-__all__ = ["consolidate", "garden", "make_title", "reap", "run_turn", "sweep", "tidy"]
+__all__ = ["consolidate", "garden", "make_title", "reap", "resume", "run_turn", "sweep", "tidy"]
 
 
 @worker_shutting_down.connect

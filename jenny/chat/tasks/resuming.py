@@ -3,9 +3,11 @@ in conversations goes on."""
 
 from uuid import UUID
 
+from celery import shared_task
 from django.db import transaction
 from django.db.models import Count, Q
 
+from jenny.accounts.management import gate
 from jenny.accounts.models import Workspace
 from jenny.agent.errors import WAITS
 from jenny.chat.models import Conversation, Message, Turn
@@ -18,16 +20,35 @@ from jenny.chat.tasks.turns import queue_turn
 _REASONS = tuple(WAITS)
 # The newest conversations may lack a title that was not made because of the pause.
 _LOOKED_AT = 20
+# Workspaces that one look goes through; the others are there for the next one.
+_SWEPT = 100
+
+
+@shared_task(name="chat.resume")
+def sweep() -> None:
+    """Go on where the cause of waiting went by itself: the day of a limit is over, or the settings
+    were put back from elsewhere. Without anything that waits it is one indexed query."""
+    waiting = Turn.objects.filter(
+        reason__in=_REASONS, can_retry=True, retried=False, conversation__workspace__deleted_at=None
+    )
+    rows = Workspace.objects.filter(pk__in=waiting.values("conversation__workspace"))
+    for workspace in list(rows.select_related("owner")[:_SWEPT]):
+        if not gate.why_calls_wait(workspace):
+            _go_on(workspace)
 
 
 def resume(workspace: Workspace) -> int:
     """Answer, as new turns, what was said and not answered; how many conversations go on."""
+    for pk in _without_title(workspace):
+        hand_over(make_title, str(pk))
+    return _go_on(workspace)
+
+
+def _go_on(workspace: Workspace) -> int:
     waiting = Turn.objects.filter(
         conversation__workspace=workspace, reason__in=_REASONS, can_retry=True, retried=False
     )
     chats = Conversation.objects.filter(pk__in=waiting.values("conversation"))
-    for pk in _without_title(workspace):
-        hand_over(make_title, str(pk))
     return sum(_goes_on(chat) for chat in chats.select_related("workspace__owner"))
 
 
