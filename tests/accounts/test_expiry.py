@@ -180,7 +180,7 @@ class TestOldForm:
 
     def test_a_form_without_text_says_so(self, client: Client) -> None:
         """Nothing was done, and nothing is said to be kept."""
-        answer = client.post("/settings/account/timezone", {"timezone": "UTC"})
+        answer = client.post("/settings/account/password", {"old_password": "x"})
         assert answer.status_code == 403
         assert "Nothing was done" in answer.text
 

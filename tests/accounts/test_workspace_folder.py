@@ -7,6 +7,7 @@ from django.conf import settings
 from django.test import Client
 
 from jenny.accounts.models import Account, Workspace
+from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
@@ -60,11 +61,11 @@ def test_somebody_without_a_workspace_gets_one(client: Client, ana: Account) -> 
     assert ana.current_workspace.owner == ana
 
 
-def test_a_workspace_of_somebody_else_is_never_the_current_one(
-    client: Client, ana: Account, bo: Account
-) -> None:
-    """Even when a row says so."""
+def test_a_workspace_of_somebody_else_is_never_the_current_one(ana: Account, bo: Account) -> None:
+    """Even when a row says so: a new session begins in one of the account's own."""
     Account.objects.filter(pk=ana.pk).update(current_workspace=bo.current_workspace)
+    client = Client()
+    client.post("/login/", {"username": "ana", "password": PASSWORD})
     assert client.get("/chat/").status_code == 200
     ana.refresh_from_db()
     assert ana.current_workspace is not None

@@ -15,7 +15,8 @@ def test_a_title_sees_nothing_and_may_do_nothing() -> None:
 
 def test_a_personal_chat_sees_all_but_other_runs_orders() -> None:
     """What is new in the prompt reaches the personal chat, unless it is another run's own."""
-    assert RUN_KINDS["personal"].blocks == set(BLOCKS) - {"title"}
+    of_others = {"title", "project", "project_agents", "gardener", "garden"}
+    assert RUN_KINDS["personal"].blocks == set(BLOCKS) - of_others
     assert RUN_KINDS["personal"].feeds_history
 
 

@@ -56,7 +56,7 @@ def test_anything_else_is_for_the_model(text):
 
 def test_every_command_has_a_reply():
     """One table: what the palette offers is carried out."""
-    carried_out = {"/new", "/dream", *_REPLIES}
+    carried_out = {"/new", "/dream", "/tidy", *_REPLIES}
     assert {command.name for command in commands.COMMANDS} == carried_out
 
 
