@@ -1,6 +1,7 @@
 """The write rules of forgetting: what a person removes becomes a tombstone, what they write again
 lifts it, and unattended writers are refused what is forgotten."""
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -72,12 +73,26 @@ def remember_removals(changes: Sequence[Change]) -> list[Change]:
     if state.active:
         again = [
             row.id
-            for fact in _added(watched)
+            for fact in _said_again(watched)
             for text in stones.candidates(fact)
             if (row := state.match(text)) is not None
         ]
         old = found[0] if found else None
         found = stones.lifting(root, again, actor, "written again", old) or found
+    return found
+
+
+def _said_again(changes: Sequence[Change]) -> list[Fact]:
+    """What the act adds, as far as it is the newest word: an edit made outside is found long after
+    it landed, and what was forgotten since stands in the file no more."""
+    if changes[0].actor.kind != "outside":
+        return _added(changes)
+    found = []
+    for change in changes:
+        with contextlib.suppress(OSError):
+            now = stated(scan.content(change.workspace, change.path))
+            there = {normal(fact.text) for fact in now}
+            found += [fact for fact in _added([change]) if normal(fact.text) in there]
     return found
 
 

@@ -9,6 +9,7 @@ from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage
 from tests.support.place import Place, answers
 from tests.support.stack import ROOT
+from tests.support.waiting import wait_until
 from tests.test_architecture import sources
 
 USAGE = "select kind, sum(requests), sum(input_tokens) from accounts_usageday group by kind"
@@ -75,7 +76,7 @@ def test_a_conversation_is_counted_by_kind(place: Place, words: str) -> None:
     chat = place.owner.begin(words)
     place.owner.answer(chat)
     place.owner.send(chat, "/compact")
-    place.owner.answer(chat)
+    wait_until(lambda: place.entries(chat), what="what Dream is to read")
     place.stack.manage("dream", "--json", check=False)
     with place.database() as database:
         rows = {kind: (count, tokens) for kind, count, tokens in database.execute(USAGE)}

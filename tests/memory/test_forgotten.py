@@ -126,6 +126,19 @@ def test_it_does_not_return_as_a_heading(root):
     assert not refused(root, "memory/MEMORY.md", "## Health\n\n- Sleeps well\n")
 
 
+def test_an_older_edit_that_is_found_later_lifts_nothing(root):
+    """Somebody wrote a line with an editor of their own and then had it forgotten: that the edit
+    is found only when a version is made does not count as writing it again."""
+    line = b"- Plays chess on Mondays\n"
+    with (root / "USER.md").open("ab") as file:
+        file.write(line)
+    forgotten.forget(root, "Plays chess on Mondays", Actor("command"))
+    commit_pending(root)
+    assert line not in (root / "USER.md").read_bytes()
+    assert [row.text for row in forgotten.tombstones(root)] == ["Plays chess on Mondays"]
+    assert refused(root, "USER.md", line.decode())
+
+
 @pytest.mark.parametrize("how", ["browser", "outside", "click", "said", "entry"])
 def test_how_it_may_be_known_again(root, how):
     """By writing it again, by a click, by saying it in a newer message; never by an older one."""
