@@ -21,7 +21,7 @@ setup-dev:
 
 test: setup-dev  ## every test (installs a browser, Redis and PostgreSQL where it may)
 	@sh .ci/packages
-	@exec $(PY) -m pytest $(PYTEST_ARGS)
+	@$(PY) -m pytest $(PYTEST_ARGS) || exec sh .ci/again $$? $(PY)
 
 soak: setup-dev  ## the kill and scale suites with full counts
 	@sh .ci/packages
