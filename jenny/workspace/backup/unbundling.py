@@ -200,8 +200,9 @@ class _Object:
                 if not raw:
                     raise refused("is cut short")
                 made = machine.decompress(raw, _CHUNK)
-                rest = len(machine.unconsumed_tail) + len(machine.unused_data)
-                self._copy(len(raw) - rest)
+                # At the end, what follows may stand in both of them.
+                left = machine.unused_data if machine.eof else machine.unconsumed_tail
+                self._copy(len(raw) - len(left))
                 given += len(made)
                 if given > self.size:
                     raise refused("holds an object that is larger than it says")
