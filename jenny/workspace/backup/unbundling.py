@@ -201,7 +201,7 @@ class _Object:
                     raise refused("is cut short")
                 made = machine.decompress(raw, _CHUNK)
                 # At the end, what follows may stand in both of them.
-                left = machine.unused_data if machine.eof else machine.unconsumed_tail
+                left = machine.unused_data or machine.unconsumed_tail
                 self._copy(len(raw) - len(left))
                 given += len(made)
                 if given > self.size:
