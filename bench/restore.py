@@ -78,7 +78,7 @@ class Waiting:
         while not self._over.wait(0.005):
             began = time.perf_counter()
             with acts.locked(self._root, timeout=120):
-                pass
+                pass  # only the wait for it is measured
             self.longest = max(self.longest, (time.perf_counter() - began) * 1000)
 
 
@@ -103,7 +103,7 @@ def rows(files: int = FILES) -> list[Row]:
             one = next(iter(root.rglob("*.md")))
             one.write_bytes(b"changed")
             path = str(one.relative_to(root))
-            act = lambda path=path: restored(root, store, shot, path)  # noqa: E731
+            act = lambda path=path: restored(root, store, shot, path)  # noqa: E731 - a name, as above
             found.setdefault("restore, one file", []).append(spent(act))
     about = f"{files:,} files, {files * SIZE // 10**6} MB"
     return [Row(f"{about}: {name}", "ms", median(times)) for name, times in found.items()]
