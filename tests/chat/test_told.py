@@ -8,9 +8,10 @@ from django.db.models.functions import Now
 
 from jenny.agent.watch import Watch
 from jenny.chat.models import Conversation, Turn
-from jenny.chat.stream import START, key, replay
+from jenny.chat.stream import START, Position, key, replay
 from jenny.chat.tasks import accept, publish, reap, turns
 from jenny.chat.tasks.recorder import Recorder
+from tests.support.client import text_of
 from tests.support.stack import PASSWORD
 
 
@@ -123,3 +124,30 @@ def test_the_first_words_come_with_their_answer(chat, valkey):
     held[0].end()
     block.refresh_from_db()
     assert block.html.strip() == "<p>First words,</p>"
+
+
+@pytest.mark.parametrize("more", ["more words. ", "more\n\nwords in\n\nseveral paragraphs. "])
+def test_a_page_read_while_a_block_gets_another_number_shows_no_word_twice(chat, valkey, more):
+    """CHA1: something else is told meanwhile, so that the text goes on under a new number. A page
+    that knew of no such number, but read the row behind it, holds those words already."""
+    held: list[Recorder] = []
+    accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    held[0].text("First words, ")
+    publish.Publisher(chat).conversation_title()
+    chat.refresh_from_db()
+    before = Position(chat.event_number)
+    held[0].text(more)
+    held[0]._flushed = 0.0
+    held[0].flush_due()
+    [block] = held[0].turn.blocks.all()
+    assert block.event_number > before.number
+    held[0].text("Last words.")
+    held[0]._flushed = 0.0
+    held[0].flush_due()
+    page = block.text
+    for entry in replay(valkey, str(chat.pk), before):
+        event = json.loads(entry.data)
+        if event["kind"] == "block":
+            page = text_of(event["html"])
+        page = f"{page} {event.get('source', '')}"
+    assert page.split() == f"First words, {more} Last words.".split()

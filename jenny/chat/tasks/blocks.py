@@ -66,13 +66,26 @@ class Blocks:
     def _whole(self, block: Block) -> events.Event:
         return events.block(f"m{block.message_id}", f"b{block.pk}", render_block(block))
 
-    def _send(self, block: Block, event: events.Event, *, stored: bool = True) -> None:
-        """Send an event of *block* at its next position. What must outlive the stream was
-        stored just before, with the position it is sent at."""
-        if not stored:
-            block.event_count += 1
+    def _send(self, block: Block, event: events.Event) -> None:
+        """Send an event that leaves *block* as it was stored just before, whatever a page holds."""
         position = Position(block.event_number, block.event_count)
         self.publisher.send(position, lambda: [event], lambda: self._renumber(block))
+
+    def _send_piece(self, block: Block, event: events.Event) -> bool:
+        """Send what changes in *block*, at its next position, before it is stored.
+
+        ``False``: the block got a new number, and was told whole with it. A page that read the
+        row without having heard of the number holds this piece already, and would show it twice.
+        """
+        number = block.event_number
+        block.event_count += 1
+
+        def told() -> list[events.Event]:
+            return [event if block.event_number == number else self._whole(block)]
+
+        position = Position(number, block.event_count)
+        self.publisher.send(position, told, lambda: self._renumber(block))
+        return block.event_number == number
 
     def _store(self, block: Block) -> None:
         """Write the row; a closed block takes one more position, for the event that says so."""

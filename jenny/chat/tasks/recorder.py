@@ -245,7 +245,8 @@ class Recorder(Blocks):
         for operation in operations:
             # The first of them carries the words themselves, for who must mend the row.
             event = {**events.text_op(f"b{self._block.pk}", operation), "source": source}
-            self._send(self._block, event, stored=False)
+            if not self._send_piece(self._block, event):
+                return
             source = ""
 
     def _close(self) -> None:
