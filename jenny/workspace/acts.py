@@ -3,7 +3,7 @@
 1. The new contents are staged beside their targets.
 2. The journal, which names them and holds the old contents, is written: from here on the act
    will be finished.
-3. The staged files land in order, then the journal goes.
+3. The staged files land in order; their folders are synced, each once; then the journal goes.
 
 Who opens the workspace or takes its lock after a crash finishes what the journal says. When the
 disk refuses in the middle, the journal is turned round and the act undone.
@@ -12,6 +12,7 @@ disk refuses in the middle, the journal is turned round and the act undone.
 import contextlib
 import errno
 import hashlib
+import itertools
 import os
 import secrets
 import time
@@ -72,6 +73,7 @@ def carry_out(root: Path, steps: Sequence[Step]) -> None:
     try:
         for step in steps:
             staged.append(_stage(root, step))  # noqa: PERF401  (one by one: see the except)
+        _sync_staged(root, staged)
         act = Journal(f"{time.time_ns()}-{secrets.token_hex(4)}.json", tuple(staged))
         journal.store(root, act)
     except OSError as error:
@@ -79,8 +81,7 @@ def carry_out(root: Path, steps: Sequence[Step]) -> None:
         message = f"The files could not be written: {reason_of(error)}. None of them was changed."
         raise WriteFailed(message) from error
     try:
-        for waiting in act.steps:
-            _land(root, waiting)
+        _land_all(root, act.steps)
     except OSError as error:
         _turn_round(root, act, error)
     with contextlib.suppress(OSError):  # it has happened; that it has is seen by its digests
@@ -120,21 +121,49 @@ def settle(root: Path) -> None:
 
 
 def _stage(root: Path, step: Step) -> Staged:
-    """Put the new content beside its target."""
+    """Put the new content beside its target; ``_sync_staged`` makes it durable."""
     if step.new is None:
         return Staged(step.parts, None, step.old, None)
     with paths.open_folder(root, step.parts[:-1], make=True) as folder:
-        temp = atomic.stage(folder, step.parts[-1], step.new)
+        temp = atomic.stage(folder, step.parts[-1], step.new, synced=False)
     return Staged(step.parts, temp, step.old, _digest(step.new))
 
 
-def _land(root: Path, step: Staged) -> None:
-    """Let one staged step happen."""
-    with paths.open_folder(root, step.parts[:-1]) as folder:
-        if step.temp is None:
-            atomic.remove(folder, step.parts[-1])
-        else:
-            atomic.land(folder, step.temp, step.parts[-1])
+def _sync_staged(root: Path, steps: Sequence[Staged]) -> None:
+    """Make what is staged durable, a folder at a time."""
+    folders: dict[tuple[str, ...], list[str]] = {}
+    for step in steps:
+        if step.temp is not None:
+            folders.setdefault(_folder_of(step), []).append(step.temp)
+    for parts, temps in folders.items():
+        with paths.open_folder(root, parts) as folder:
+            atomic.sync(folder, temps)
+
+
+def _land_all(root: Path, steps: Sequence[Staged]) -> None:
+    """Let the staged steps happen in order, then make that durable: the journal, which stays until
+    then, knows for each of them whether it has happened."""
+    touched = dict.fromkeys(_folder_of(step) for step in steps)
+    for parts, some in itertools.groupby(steps, _folder_of):
+        with paths.open_folder(root, parts) as folder:
+            for step in some:
+                _land(folder, step, synced=False)
+    for parts in touched:
+        with paths.open_folder(root, parts) as folder:
+            os.fsync(folder)
+
+
+def _land(folder: int, step: Staged, *, synced: bool = True) -> None:
+    """Let one staged step happen in its open folder."""
+    if step.temp is None:
+        atomic.remove(folder, step.parts[-1], synced=synced)
+    else:
+        atomic.land(folder, step.temp, step.parts[-1], synced=synced)
+
+
+def _folder_of(step: Staged) -> tuple[str, ...]:
+    """Where the step's file lies."""
+    return step.parts[:-1]
 
 
 def _turn_round(root: Path, act: Journal, error: OSError) -> None:
@@ -165,7 +194,8 @@ def _redo(root: Path, act: Journal) -> None:
         if there == step.new_digest:
             _drop_staged(root, [step])
         elif there == (None if step.old is None else _digest(step.old)) and _is_staged(root, step):
-            _land(root, step)
+            with paths.open_folder(root, _folder_of(step)) as folder:
+                _land(folder, step)
         else:
             for rest in act.steps[index:]:
                 _keep_beside(root, rest)

@@ -9,11 +9,16 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from jenny.workspace.names import OWN_PREFIX
 
 TEMP_SUFFIX = ".tmp"
 TEMP_NAME = re.compile(r"\.jenny-[0-9a-f]{16}\.tmp")
+# Files that are synced at once, where there are many.
+_SIDE_BY_SIDE = 8
 
 
 def is_temp(name: str) -> bool:
@@ -50,10 +55,34 @@ def stage(
     return temp
 
 
-def land(folder: int, temp: str, name: str) -> None:
-    """Let the staged file become *name*, durably."""
+def sync(folder: int, temps: Sequence[str]) -> None:
+    """Make files durable that were staged without.
+
+    Many are waited for side by side: the disk writes down in one go that several are there, and
+    somebody else's waiting does not come between each two of ours.
+    """
+    one = partial(_sync, folder)
+    if len(temps) < _SIDE_BY_SIDE:
+        for temp in temps:
+            one(temp)
+    else:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            list(pool.map(one, temps))
+
+
+def _sync(folder: int, name: str) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def land(folder: int, temp: str, name: str, *, synced: bool = True) -> None:
+    """Let the staged file become *name*; without *synced*, the caller syncs the folder later."""
     os.rename(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
-    os.fsync(folder)
+    if synced:
+        os.fsync(folder)
 
 
 def replace(
@@ -65,20 +94,18 @@ def replace(
     """
     temp = stage(folder, name, data, mode=mode, synced=synced)
     try:
-        if synced:
-            land(folder, temp, name)
-        else:
-            os.rename(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
+        land(folder, temp, name, synced=synced)
     except OSError:
         discard(folder, temp)
         raise
 
 
-def remove(folder: int, name: str) -> None:
-    """Remove *name*, durably; nothing happens when it is gone already."""
+def remove(folder: int, name: str, *, synced: bool = True) -> None:
+    """Remove *name*, *synced* as ``land``; nothing happens when it is gone already."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
-    os.fsync(folder)
+    if synced:
+        os.fsync(folder)
 
 
 def discard(folder: int, temp: str) -> None:

@@ -148,9 +148,10 @@ class Workspace:
             VersionMismatch, WriteRefused, …: as ``write``; none of the files was written.
         """
         with self._locked(*files):
+            planned = {path: self._change(path, data) for path, data in files.items()}
             for path, version in (expect or {}).items():
-                content.expect_version(self._current(self._locate(path)), version, path)
-            every = [self._change(path, data) for path, data in files.items()]
+                content.expect_version(self._before(planned, path), version, path)
+            every = list(planned.values())
             _refuse_overlap([names.folded(change.path) for change in every])
             changes = [row for row in (*first, *every) if row.old != row.new]
             rules.ask(changes)
@@ -165,6 +166,13 @@ class Workspace:
         old = self._current(place)
         before = None if old is None else old.data
         return Change(place.relative, before, new, self.actor, self.root)
+
+    def _before(self, planned: Mapping[str, Change], path: str) -> FileVersion | None:
+        """What is at *path* before an act, which may change it or only rest on it."""
+        if path not in planned:
+            return self._current(self._locate(path))
+        old = planned[path].old
+        return None if old is None else content.version(path, old)
 
     def _current(self, place: Place) -> FileVersion | None:
         """What is there now."""

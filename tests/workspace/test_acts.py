@@ -1,6 +1,8 @@
 """Acts on several files: what becomes of them when disk, crash or somebody else interferes."""
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -27,8 +29,7 @@ def cut_short(root: Path, *steps: Step, landed: int = 0) -> None:
             target.write_bytes(step.old)
     staged = [acts._stage(root, step) for step in steps]
     journal.store(root, journal.Journal("1-a.json", tuple(staged)))
-    for step in staged[:landed]:
-        acts._land(root, step)
+    acts._land_all(root, staged[:landed])
 
 
 STEPS = (
@@ -94,6 +95,42 @@ def test_a_disk_that_refuses_in_the_middle_undoes_the_act(root: Path) -> None:
     assert (root / "a.md").read_bytes() == b"old"
     assert names_in(root) == [".jenny", "a.md", "folder"]
     assert journal.pending(root) == []
+
+
+def test_very_many_files_wait_for_the_disk_once_a_folder(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them are on the disk before the act counts as happened, and each folder is waited
+    for once, however many files in it change."""
+    log: list[str] = []
+    fsync, rename, unlink = os.fsync, os.rename, os.unlink
+
+    def said(fd: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "file"
+        log.append(f"{kind} {fd}")
+        fsync(fd)
+
+    def renamed(old: str, new: str, **more: int) -> None:
+        log.append(f"rename {new}")
+        rename(old, new, **more)
+
+    def unlinked(name: str, **more: int) -> None:
+        log.append(f"unlink {name}")
+        unlink(name, **more)
+
+    files = {f"{folder}/{number}.md": b"new" for number in range(50) for folder in "ab"}
+    workspace = open_workspace(root, Actor("browser"))
+    workspace.write_many(dict.fromkeys(files, b"old"))
+    for name, call in (("fsync", said), ("rename", renamed), ("unlink", unlinked)):
+        monkeypatch.setattr(os, name, call)
+    workspace.write_many(files)
+    decided = next(at for at, line in enumerate(log) if line.endswith(".json"))
+    over = next(at for at, line in enumerate(log) if "unlink" in line)
+    assert sum(line.startswith("file") for line in log[:decided]) == len(files) + 1
+    assert sum(line.startswith("rename") for line in log[decided:over]) == len(files) + 1
+    folders = [at for at, line in enumerate(log) if decided < at < over and "folder" in line]
+    assert len(folders) == 3
+    assert folders[1:] == [over - 2, over - 1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from jenny.workspace import journal, paths
+from jenny.workspace import atomic, journal, paths
 from jenny.workspace.locks import OWN_FOLDER
 from jenny.workspace.swap.book import NEW, OLD, PREFIX, Item, Keep, Stamp, Swap, parts_of
 
@@ -85,13 +85,8 @@ class Stage:
 
     def sync(self) -> None:
         """Make what is staged durable: all of it at once costs much less than one by one."""
-        while self._unsynced:
-            fd = os.open(self._unsynced[-1], os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._new)
-            try:
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            self._unsynced.pop()
+        atomic.sync(self._new, self._unsynced)
+        self._unsynced.clear()
 
     def put(self, path: str, staged: Staged, was: Stamp | None, keep: Keep = "beside") -> None:
         """Have a staged content come to *path*. *was*: what stands there now."""
