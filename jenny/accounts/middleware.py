@@ -104,9 +104,9 @@ def _is_listed(request: HttpRequest, user: Account) -> bool:
     ).first()
     if row is None:
         return False
-    row.note_visit(access.client_address(request))
+    can_write = row.note_visit(access.client_address(request))
     today = timezone.now().astimezone(dt.UTC).date().isoformat()
-    if request.session.get("renewed") != today:
+    if can_write and request.session.get("renewed") != today:
         request.session["renewed"] = today
     return True
 

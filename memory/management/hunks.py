@@ -1,8 +1,10 @@
 """What waits, and what was decided, as a page or a command is shown it."""
 
+import logging
 from collections.abc import Sequence
 from typing import cast
 
+from django.db import DatabaseError
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
@@ -13,6 +15,8 @@ from memory.approval.values import State as HunkState
 from memory.management.deciding import State, partners_of, text_of
 from memory.management.staging import open_rows, piece_of
 from memory.models import StagedHunk
+
+log = logging.getLogger(__name__)
 
 _CHANGED = "Its place in the file has changed since Dream proposed it."
 
@@ -49,13 +53,20 @@ def find(workspace: Workspace, hunk_id: int) -> Hunk | None:
 
 
 def settle(workspace: Workspace) -> list[StagedHunk]:
-    """The rows that wait; those whose file says the same by now do not any more."""
+    """The rows that wait; those whose file says the same by now do not any more.
+
+    Pages that only look ask as well, so a full disk may keep that from being written down: the
+    next look finds it again.
+    """
     texts = _Texts(workspace)
     rows = list(open_rows(workspace))
     done = [row for row in rows if texts.is_settled(row)]
     if done:
         mine = StagedHunk.objects.filter(pk__in=[row.pk for row in done], state=State.WAITING)
-        mine.update(state=State.SETTLED, decided_at=Now())
+        try:
+            mine.update(state=State.SETTLED, decided_at=Now())
+        except DatabaseError as error:
+            log.warning("approval.not_settled", extra={"cause": type(error).__name__})
     return [row for row in rows if row not in done]
 
 

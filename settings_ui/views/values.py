@@ -25,7 +25,7 @@ from memory import files
 from memory.budgets import gauge
 from memory.dream import guide, schedule
 from memory.management.commands.dream import GOOD
-from memory.management.dreaming.clock import keep
+from memory.management.dreaming import clock
 from memory.models import DreamRun
 from settings_ui import values
 from settings_ui.management import zone
@@ -144,11 +144,11 @@ def _say(
 
 def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
-    row = keep(workspace, now := timezone.now())
+    due = clock.shown(workspace, now := timezone.now())
     timing = schedule.timing(found, workspace.owner.time_zone)
     place = ZoneInfo(timing.zone)
     lately = _lately(workspace, timing, now)
-    times = schedule.upcoming(timing, row.next_dream_at, now, NEXT_TIMES)
+    times = schedule.upcoming(timing, due, now, NEXT_TIMES)
     return {
         **lately,
         "guide": guide.read(workspace.root),

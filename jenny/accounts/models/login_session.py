@@ -1,15 +1,18 @@
 """The sessions people are logged in with."""
 
 import datetime as dt
+import logging
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import models
+from django.db import DatabaseError, models
 from django.http import HttpRequest
 from django.utils import timezone
 
 from jenny.accounts.devices import describe
 from jenny.accounts.models.account import Account
+
+log = logging.getLogger(__name__)
 
 
 class LoginSession(models.Model):
@@ -50,11 +53,19 @@ class LoginSession(models.Model):
             },
         )
 
-    def note_visit(self, address: str | None) -> None:
-        """Move *last seen*, once a minute at most: a write for every request would be waste."""
+    def note_visit(self, address: str | None) -> bool:
+        """Move *last seen*, once a minute at most: a write for every request would be waste.
+
+        ``False``: the database takes nothing now, for which no page must be refused.
+        """
         now = timezone.now()
         if now - self.seen_at >= dt.timedelta(minutes=1) or address != self.address:
-            LoginSession.objects.filter(pk=self.pk).update(seen_at=now, address=address)
+            try:
+                LoginSession.objects.filter(pk=self.pk).update(seen_at=now, address=address)
+            except DatabaseError as error:
+                log.warning("session.visit_not_noted", extra={"cause": type(error).__name__})
+                return False
+        return True
 
     def end(self) -> bool:
         """End the session: the next request that bears it is a stranger's."""

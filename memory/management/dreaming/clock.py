@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from django.db import DatabaseError
 from django.utils import timezone
 
 from jenny.accounts.management.gate import why_calls_wait
@@ -48,6 +49,22 @@ def keep(workspace: Workspace, now: datetime) -> DreamSchedule:
     if mine.update(next_dream_at=due, timing=timing.as_json()):
         row.next_dream_at, row.timing = due, timing.as_json()
     return row
+
+
+def shown(workspace: Workspace, now: datetime) -> datetime | None:
+    """When the next run is due, for whoever only looks: the row is brought into step where that
+    can be written down, and worked out where the disk is full.
+
+    :raises WorkspaceError: the settings cannot be read.
+    """
+    try:
+        return keep(workspace, now).next_dream_at
+    except DatabaseError:
+        timing = schedule.timing(load(workspace.root), workspace.owner.time_zone)
+        row = DreamSchedule.objects.filter(workspace=workspace).first()
+        if row is None:
+            return schedule.following(timing, now)
+        return schedule.moved(Timing(**row.timing), timing, row.next_dream_at, now)
 
 
 def catch_up(workspace: Workspace) -> None:

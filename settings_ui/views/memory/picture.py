@@ -195,7 +195,7 @@ def _dream(workspace: Workspace) -> Dream:
         state=_state(live, last, counted, waiting=waiting, is_dead=is_dead),
         live=live,
         last=last,
-        next_at=clock.keep(workspace, timezone.now()).next_dream_at,
+        next_at=clock.shown(workspace, timezone.now()),
         counted=counted,
         waiting=waiting,
         is_dead=is_dead,
