@@ -94,7 +94,7 @@ def group_page(
         except WorkspaceError as error:
             more = {"problem": error.sentence}
         else:
-            keep(workspace, timezone.now())
+            clock.keep(workspace, timezone.now())
             if asked.values.get(zone.KEY):
                 _let_follow(request, str(asked.values[zone.KEY]))
             if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
