@@ -107,9 +107,9 @@ def test_logs_of_a_chat_hold_nothing_that_was_said(start_stack, model_server):
         Call("write_file", {"path": "giraffe.md", "content": "okapi secret\n"}),
         when=lambda request: said in str(request.json) and not is_title(request),
     )
-    model_server.always(
-        lambda request: "provoke" in str(request.json) and not is_title(request),
+    model_server.script(
         Fail(400, "the flamingo is not valid"),
+        when=lambda request: "provoke" in str(request.json) and not is_title(request),
     )
     environment = dict(environment_for(model_server.url, key), JENNY_LOG_FORMAT="json")
     stack = start_stack(**environment)

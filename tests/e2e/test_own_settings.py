@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jenny.accounts import totp
+from tests.e2e.conftest import new_words, only_for
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.model_server import ModelServer
 from tests.support.browser import follow
@@ -41,8 +42,9 @@ def test_axe_finds_nothing(
 ) -> None:
     """On each page with something on it: a plot, its tables, strips; none wider than its window.
     Django's own pages are wide, and scroll within themselves."""
-    model_server.script("Counted.")
-    owner.answer(owner.begin("What is counted?"))
+    words = new_words()
+    model_server.script("Counted.", when=only_for(words))
+    owner.answer(owner.begin(f"What is counted? {words}"))
     page = signed_in(**options(width, scheme))
     found: list[str] = []
     for path in PAGES:

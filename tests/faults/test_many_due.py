@@ -17,10 +17,17 @@ COUNT = 24 + seed() % 3
 
 
 @pytest.fixture(scope="module")
-def stack(scratch: Path, model_server: ModelServer) -> Iterator[Stack]:
+def model() -> Iterator[ModelServer]:
+    """A model of these tests' own: it is done with whatever Dream shows it."""
+    with ModelServer() as server:
+        many.answer(server)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def stack(scratch: Path, model: ModelServer) -> Iterator[Stack]:
     """An instance with many workspaces, of which each has something to read."""
-    many.answer(model_server)
-    stack = start(scratch / "many", **environment_for(model_server.url))
+    stack = start(scratch / "many", **environment_for(model.url))
     try:
         stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         many.make(stack, OWNER, COUNT)
@@ -29,7 +36,7 @@ def stack(scratch: Path, model_server: ModelServer) -> Iterator[Stack]:
         stack.end()
 
 
-def test_many_due_at_once_drain_without_a_second_run(stack: Stack, model_server: ModelServer):
+def test_many_due_at_once_drain_without_a_second_run(stack: Stack, model: ModelServer):
     """Two dispatchers look at the same moment, on top of the one that beat starts: each workspace
     has one run. Somebody who writes a message meanwhile has an answer before they are through."""
     owner = Client(stack.url).login(OWNER, PASSWORD)
@@ -41,7 +48,7 @@ def test_many_due_at_once_drain_without_a_second_run(stack: Stack, model_server:
     ]
     for look in looks:
         look.start()
-    model_server.script("An answer in between.", when=lambda r: b"Are you there?" in r.body)
+    model.script("An answer in between.", when=lambda r: b"Are you there?" in r.body)
     owner.send(chat, "Are you there?")
     wait_until(lambda: "An answer in between." in text_of(owner.thread(chat)), 90, "the answer")
     for look in looks:

@@ -6,18 +6,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.model_server import ModelServer, Request
+from tests.model_server import Act, ModelServer, Request, Rule
 from tests.support.client import Client
 from tests.support.stack import OWNER, PASSWORD, Stack, environment_for, start
 
 
+class SharedModel(ModelServer):
+    """One model for all tests of a process: each says which requests its answers are for.
+
+    Titles and summaries are given at once, outside any script.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        super().always(is_title, "A title")
+        super().always(is_summary, "(nothing)")
+
+    def script(self, *acts: Act | str, when: Rule | None = None) -> None:
+        """Answer one more request that *when* says yes to."""
+        assert when, "another test's request could get this answer"
+        super().script(*acts, when=when)
+
+    def always(self, when: Rule, *acts: Act | str) -> None:
+        """Refused: the tests behind this one would get these answers as well."""
+        message = f"answers for good need a server of the test's own: {acts}"
+        raise AssertionError(message)
+
+
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[ModelServer]:
-    """The scripted model of this test process. Titles and summaries are given at once, outside
-    any script."""
-    with ModelServer() as server:
-        server.always(is_title, "A title")
-        server.always(is_summary, "(nothing)")
+    """The scripted model of this test process."""
+    with SharedModel() as server:
         yield server
 
 
