@@ -1,14 +1,15 @@
 """Looking up what is not in the memory files any more: archived facts, by id or by words, and
 entries of the history. What was forgotten is left out."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from jenny.workspace import linefile, paths
 from jenny.workspace.errors import PathRefused
 from memory import archive
-from memory.archive import Archived
+from memory.archive import Archived, Standing
 from memory.facts import fold
 from memory.forgotten import stones, without_forgotten
 from memory.history import archive as segments
@@ -23,11 +24,12 @@ _LOOKED_AT = 50_000
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """What was found. *hidden*: how many archived texts would have been, were they not
-    forgotten."""
+    forgotten. *standing*: which of the facts stand in a memory file again, by id."""
 
     facts: tuple[Archived, ...] = ()
     entries: tuple[Entry, ...] = ()
     hidden: int = 0
+    standing: Mapping[str, Standing] = field(default_factory=dict)
 
 
 def recall(root: Path, query: str, *, most: int = MOST) -> Recalled:
@@ -44,7 +46,8 @@ def recall(root: Path, query: str, *, most: int = MOST) -> Recalled:
         found = archive.find(real, plain)
     if found:
         shown = _known(real, found)
-        return Recalled(shown[:most], (), len(found) - len(shown))
+        hidden = len(found) - len(shown)
+        return Recalled(shown[:most], (), hidden, archive.standing(real, shown[:most]))
     found = archive.search(real, plain, most=3 * most)
     shown = _known(real, found)
     entries = tuple(
@@ -52,7 +55,8 @@ def recall(root: Path, query: str, *, most: int = MOST) -> Recalled:
         for entry in without_forgotten(real, _said(real, plain))
         if all(word in fold(entry.content) for word in fold(plain).split())
     )[:most]
-    return Recalled(shown[:most], entries, len(found) - len(shown))
+    hidden = len(found) - len(shown)
+    return Recalled(shown[:most], entries, hidden, archive.standing(real, shown[:most]))
 
 
 def is_id(text: str) -> bool:

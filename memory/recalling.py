@@ -19,7 +19,9 @@ def plain(found: Recalled) -> str:
         lines.append("Archived facts, which once stood in the memory files:")
         for row in found.facts:
             where = f"{row.source}, {row.heading}" if row.heading else row.source
-            lines.append(f"- {row.id} (left {where} on {row.date}): {_line(row.text)}")
+            there = found.standing.get(row.id)
+            again = f"; it stands in {there.path} again" if there else ""
+            lines.append(f"- {row.id} (left {where} on {row.date}{again}): {_line(row.text)}")
     if found.entries:
         lines.append("From the history of what was said:")
         lines += [
@@ -40,9 +42,13 @@ def markdown(
         lines += ["**Archived facts**", ""]
         for row in found.facts:
             where = f"{row.source}, {row.heading}" if row.heading else row.source
+            there = found.standing.get(row.id)
+            way = f"[Bring it back]({link(row)})"
+            if there is not None:
+                way = f"It stands in {literal(there.path)} again, line {there.line}."
             lines.append(
                 f"- {literal(_line(row.text, _SHOWN_CHARS))} (`{row.id}`, left {literal(where)} on "
-                f"{row.date}) [Bring it back]({link(row)})"
+                f"{row.date}) {way}"
             )
         lines.append("")
     if found.entries:

@@ -1,17 +1,19 @@
 """Bringing an archived text back: it is written under its heading again, through the funnel."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from jenny.workspace import acts, names
+from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Workspace, open_workspace
 from jenny.workspace.rules import Actor
 from memory import files, forgotten
 from memory.archive import store
 from memory.archive.form import Archived
 from memory.errors import NotArchived
-from memory.facts import decoded, facts, normal
+from memory.facts import decoded, facts, normal, stated
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 DEFAULT = "memory/MEMORY.md"
@@ -68,6 +70,29 @@ def bring_back(root: Path, prefix: str, actor: Actor) -> BroughtBack:
     line = _line_of(new, item)
     sentence = f"{item.id} is back in {path}, line {line}."
     return BroughtBack(item, path, line, landed=True, sentence=sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a text stands: a memory file, and the line."""
+
+    path: str
+    line: int
+
+
+def standing(root: Path, items: Iterable[Archived]) -> dict[str, Standing]:
+    """Which of the texts stand in a memory file again, by id; a file that cannot be read is passed
+    over."""
+    workspace = open_workspace(root, Actor("browser"))
+    where: dict[str, Standing] = {}
+    for path in files.BY_PATH:
+        try:
+            found = stated(_content(workspace, path))
+        except WorkspaceError:
+            continue
+        for fact in found:
+            where.setdefault(normal(fact.text), Standing(path, fact.first))
+    return {item.id: where[text] for item in items if (text := normal(item.text)) in where}
 
 
 def inserted(data: bytes | None, item: Archived) -> bytes:

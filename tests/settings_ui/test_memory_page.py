@@ -15,8 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.workspace.files import open_workspace
 from jenny.workspace.rules import Actor
-from memory import archive, forgotten, pins
+from memory import archive, forgotten, pins, recall, recalling
 from memory.management.dreaming import book, rehearsing
 from memory.models import DreamEntry, DreamRun
 from tests.model_server import Call
@@ -409,6 +410,28 @@ def test_the_archive_is_searched_and_brought_back(client: Client, dreams: Dreams
     assert "stands in memory/MEMORY.md already" in again.content.decode()
     assert dreams.text().count("Likes rye bread") == 1
     assert run.pk
+
+
+def test_the_archive_says_what_stands_in_a_file_again(client: Client, dreams: Dreams) -> None:
+    """Nothing is offered to be brought back that is there; it is led to, and offered once more
+    when it has left again."""
+    (dreams.root / MEMORY).write_text("# Memory\n\n## Bees\n\n- Four hives behind the barn\n")
+    workspace = open_workspace(dreams.root, Actor("chat"))
+    left = workspace.read(MEMORY).data
+    workspace.write(MEMORY, b"# Memory\n")
+    assert "Bring back" in words(get(client, "/memory/archive/"))
+    workspace.write(MEMORY, left)
+    (item,) = archive.listing(dreams.root)
+    for path in ("/memory/archive/", "/memory/archive/?q=hives", f"/memory/archive/{item.id}/"):
+        page = get(client, path)
+        assert f'href="/memory/files/{MEMORY}#line-5"' in page, path
+        assert "again" in words(page)
+        assert "/back" not in page
+    found = recall.recall(dreams.root, "hives")
+    assert f"it stands in {MEMORY} again" in recalling.plain(found)
+    assert "Bring it back" not in recalling.markdown(found, lambda _: "x", lambda _: "x")
+    workspace.write(MEMORY, b"# Memory\n")
+    assert "Bring back" in words(get(client, "/memory/archive/"))
 
 
 def test_lines_tell_where_they_come_from_and_are_pinned(client: Client, dreams: Dreams) -> None:

@@ -73,7 +73,7 @@ def look_up(chat: Conversation, argument: str) -> str:
         else:
             rows = archive.listing(root)
             kept = [row for row in rows if forgotten.match(root, row.text) is None][:_NEWEST]
-            found = recall.Recalled(tuple(kept), (), 0)
+            found = recall.Recalled(tuple(kept), standing=archive.standing(root, kept))
             if not kept:
                 return (
                     "Nothing has left the memory files yet. `/recall words` looks through what "

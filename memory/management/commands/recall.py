@@ -8,7 +8,7 @@ from jenny.accounts.management.answering import AnsweringCommand, workspace_call
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.rules import Actor
 from memory import archive, recall
-from memory.archive import Archived
+from memory.archive import Archived, Standing
 from memory.history.entries import Entry
 
 SHOWN = 300
@@ -49,7 +49,8 @@ class Command(AnsweringCommand):
             end = " What was forgotten is not shown." if found.hidden else ""
             message = f"Nothing in the archive or the history has this.{end}"
             raise CommandError(message)
-        lines = [*map(_line, found.facts), *map(_said, found.entries)]
+        lines = [_line(row, found.standing.get(row.id)) for row in found.facts]
+        lines += map(_said, found.entries)
         return told | {
             "sentence": "\n".join(lines),
             "facts": [_fact(row) for row in found.facts],
@@ -57,9 +58,10 @@ class Command(AnsweringCommand):
         }
 
 
-def _line(row: Archived) -> str:
+def _line(row: Archived, there: Standing | None) -> str:
     where = f"{row.source}, {row.heading}" if row.heading else row.source
-    return f"{row.id}  {row.date}  {where}: {_short(row.text)}"
+    again = f" (stands in {there.path} again, line {there.line})" if there else ""
+    return f"{row.id}  {row.date}  {where}: {_short(row.text)}{again}"
 
 
 def _said(row: Entry) -> str:

@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from memory import archive, forgotten
-from memory.archive import Archived, Event
+from memory.archive import Archived, Event, Standing
 from memory.errors import NotArchived, NotForgotten
 from memory.forgotten import stones
 from memory.management.why import WHO
@@ -41,10 +41,11 @@ def listing(request: HttpRequest) -> HttpResponseBase:
     page = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
     state = stones.state(root)
     shown = [row for row in page.object_list if state.match(row.text) is None]
+    standing = archive.standing(root, shown)
     context = frame(mine, "archive") | {
         "words": words,
         "page": page,
-        "rows": shown,
+        "rows": [{"item": row, "there": _there(standing.get(row.id))} for row in shown],
         "hidden": len(page.object_list) - len(shown),
         "is_cut": len(found) == MOST_FOUND and bool(words),
     }
@@ -62,6 +63,7 @@ def item(request: HttpRequest, item_id: str) -> HttpResponseBase:
         "item": found,
         "events": [_event(event) for event in reversed(found.events)],
         "stone": stone,
+        "there": _there(archive.standing(mine.files.root, [found]).get(found.id)),
     }
     return render(request, "memory/archived.html", context)
 
@@ -122,6 +124,17 @@ def _item(mine: Desk, item_id: str) -> Archived:
             if row.id == item_id:
                 return row
     raise Http404
+
+
+def _there(standing: Standing | None) -> dict[str, Any] | None:
+    """Where a text stands again, with its address."""
+    if standing is None:
+        return None
+    return {
+        "path": standing.path,
+        "line": standing.line,
+        "href": address(standing.path, standing.line),
+    }
 
 
 def _event(event: Event) -> dict[str, Any]:
