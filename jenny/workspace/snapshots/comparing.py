@@ -85,12 +85,12 @@ def with_now(store: Store, repo: Objects, old: Snapshot, root: Path) -> Comparis
     """
     sketch = Sketch(repo)
     seen = scan(paths.real_root(root))
-    stamps = Stamps(store.own / NAME)
-    reader = Reader(paths.real_root(root), sketch, stamps, trusting=True, reread=False)
+    known = Stamps(store.own / NAME).content_of
+    reader = Reader(paths.real_root(root), sketch, known, trusting=True)
     for found in seen.top.every_file():
         reader.take(found)
-    made = Builder(repo, sketch, reader.read).build(seen.top, old.tree, None)
-    rows = between(sketch.tree, old.tree, made.files)
+    made = Builder(repo, sketch, reader).build(seen.top, old.tree, None)
+    rows = between(sketch.tree, old.tree, made.built.files)
     return Comparison(old, None, tuple(rows), (*seen.skipped, *reader.skipped.values()))
 
 

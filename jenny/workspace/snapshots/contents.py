@@ -3,14 +3,14 @@
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jenny.workspace import names, paths
 from jenny.workspace.errors import reason_of
 from jenny.workspace.snapshots.objects import CHUNK, Sink
-from jenny.workspace.snapshots.scan import Found, stamp_of
-from jenny.workspace.snapshots.stamps import Stamps
+from jenny.workspace.snapshots.scan import Found, Stamp, stamp_of
+from jenny.workspace.snapshots.stamps import is_doubtful
 from jenny.workspace.snapshots.values import Skipped
 
 # Up to here a file is read at once, and packed only when it is new.
@@ -25,21 +25,27 @@ class _Unreadable(Exception):
     """The file, not the store, could not be read."""
 
 
-class Reader:
-    """Gives each file's content to the store, and keeps what it was, by path."""
+type Known = Callable[[str, Stamp], str | None]
+"""The id of the content that a file had when it had this stamp, if that is known."""
 
-    def __init__(
-        self, root: Path, batch: Sink, stamps: Stamps, *, trusting: bool, reread: bool
-    ) -> None:
-        """*trusting*: what the stamps remember is in the store for certain; else it is looked
-        for there. *reread*: nothing that they remember is used."""
+
+def unknown(path: str, stamp: Stamp) -> None:
+    """Nothing is known of any file."""
+
+
+class Reader:
+    """Gives each file's content to the store, and keeps what it was, by path. ``doubted``: files
+    that must be read again by whoever comes next, even if their stamps stand."""
+
+    def __init__(self, root: Path, batch: Sink, known: Known, *, trusting: bool) -> None:
+        """*trusting*: what is known is in the store for certain; else it is looked for there."""
         self._root = root
         self._batch = batch
-        self._stamps = stamps
+        self._known = known
         self._trusting = trusting
-        self._reread = reread
         self.read: dict[str, tuple[Found, str]] = {}
         self.skipped: dict[str, Skipped] = {}
+        self.doubted: set[str] = set()
 
     def take(self, found: Found) -> None:
         """Have the content of a file stored."""
@@ -48,10 +54,9 @@ class Reader:
             return
         self.skipped.pop(found.path, None)
         self.read.pop(found.path, None)
-        sha = None if self._reread else self._stamps.content_of(found.path, found.stamp)
-        if sha is not None and (self._trusting or self._batch.knows(sha)):
+        self.doubted.discard(found.path)
+        if sha := self._remembered(found):
             self.read[found.path] = (found, sha)
-            self._stamps.carry(found.path, found.stamp, sha)
             return
         try:
             self._read(found)
@@ -62,8 +67,11 @@ class Reader:
 
     def remembers(self, found: Found) -> bool:
         """Whether this file, as it is now, need not be read."""
-        sha = None if self._reread else self._stamps.content_of(found.path, found.stamp)
-        return sha is not None and (self._trusting or self._batch.knows(sha))
+        return self._remembered(found) is not None
+
+    def _remembered(self, found: Found) -> str | None:
+        sha = self._known(found.path, found.stamp)
+        return sha if sha is not None and (self._trusting or self._batch.knows(sha)) else None
 
     def lacks(self, found: Found) -> bool:
         """Whether this file, as it is now, has not been read."""
@@ -73,6 +81,7 @@ class Reader:
         return was[0].stamp != found.stamp
 
     def _skip(self, path: str, why: str) -> None:
+        self.doubted.add(path)
         self.skipped[path] = Skipped(path, f"{names.shown(path)} {why}")
 
     def _read(self, found: Found) -> None:
@@ -94,12 +103,12 @@ class Reader:
                 continue
             now = Found(found.path, stamp_of(status))
             self.read[found.path] = (now, sha)
-            if is_still:
-                self._stamps.keep(found.path, now.stamp, sha, started)
-            else:
+            if not is_still:
                 self._skip(
                     found.path, "kept changing while it was read; it is saved as it was then."
                 )
+            elif is_doubtful(now.stamp, started):
+                self.doubted.add(found.path)
             return None
         return self._skip(found.path, "is skipped: it kept shrinking while it was read.")
 

@@ -7,16 +7,23 @@ temporary files), links, and what is no plain file. What a person could miss is 
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from jenny.workspace import locks, names
 from jenny.workspace.errors import FileMissing, SnapshotFailed, reason_of
 from jenny.workspace.snapshots.values import Skipped
 
-# Each level keeps a folder open; deeper ones are no one's doing.
+# Deeper folders are no one's doing.
 DEEPEST = 200
+# Longer paths are looked at from a folder on their way.
+_FAR = 1_000
+# On a disk whose clock ticks slowly, two changes within this time may bear the same stamp.
+_DOUBT_NS = 2_000_000_000
 _LOCKS = frozenset(locks.LOCK_FILES.values())
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -48,12 +55,19 @@ class Found:
 
 @dataclass(slots=True)
 class Folder:
-    """A folder with what is in it, by name."""
+    """A folder with what is in it, by name.
+
+    ``names``: of all that was looked at. ``stamp``: of the folder itself; ``None`` when another
+    name could still come or go without its showing.
+    """
 
     path: str
     mode: int
     files: dict[str, Found] = field(default_factory=dict)
     folders: dict[str, "Folder"] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    stamp: Stamp | None = None
+    _digest: bytes = b""
 
     def every_file(self) -> Iterator[Found]:
         """All files in it and below."""
@@ -67,6 +81,18 @@ class Folder:
         for folder in self.folders.values():
             yield from folder.every_folder()
 
+    @property
+    def digest(self) -> bytes:
+        """What changes when anything in it or below does; worked out once."""
+        if not self._digest:
+            digest = hashlib.sha256(b"%o\0" % self.mode)
+            for name, found in self.files.items():
+                digest.update(b"%s\0%r\0" % (os.fsencode(name), found.stamp))
+            for name, folder in self.folders.items():
+                digest.update(b"/%s\0%s" % (os.fsencode(name), folder.digest))
+            self._digest = digest.digest()
+        return self._digest
+
 
 @dataclass(frozen=True)
 class Scan:
@@ -78,34 +104,26 @@ class Scan:
     @property
     def fingerprint(self) -> str:
         """What changes when any covered file, its permissions or any folder changes."""
-        digest = hashlib.sha256()
-        for folder in self.top.every_folder():
-            digest.update(b"/%s\0%o\0" % (os.fsencode(folder.path), folder.mode))
-            for found in folder.files.values():
-                digest.update(b"%s\0%r\0" % (os.fsencode(found.path), found.stamp))
-        return digest.hexdigest()
+        return self.top.digest.hex()
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
-    """What changes when a file changes: size, times of writing and of change, mode, number."""
-    return (
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_mode,
-        status.st_ino,
-        status.st_dev,
-    )
+stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
+    "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode", "st_ino", "st_dev"
+)
+"""What changes when a file changes: size, times of writing and of change, mode, number."""
 
 
-def scan(root: Path) -> Scan:
+def scan(root: Path, earlier: Folder | None = None) -> Scan:
     """Look at the workspace at *root*.
+
+    *earlier*: what an earlier look found. Every file is looked at all the same; but folders are
+    not listed again whose stamp says that no name came or went, and a folder in which nothing
+    changed is the very object that it was.
 
     Raises:
         FileMissing: there is no such folder.
         SnapshotFailed: it may not be read.
     """
-    skipped: list[Skipped] = []
     try:
         fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError as error:
@@ -114,56 +132,99 @@ def scan(root: Path) -> Scan:
     except OSError as error:
         message = f"The workspace folder cannot be read: {reason_of(error)}. No snapshot was taken."
         raise SnapshotFailed(message) from error
+    look = _Look()
     try:
-        top = Folder("", stat.S_IMODE(os.fstat(fd).st_mode))
-        try:
-            _look(fd, top, skipped, 0)
-        except OSError as error:
-            message = f"The workspace cannot be read: {reason_of(error)}. No snapshot was taken."
-            raise SnapshotFailed(message) from error
+        top = look.folder(_At(fd, 0), "", os.fstat(fd), earlier)
+    except OSError as error:
+        message = f"The workspace cannot be read: {reason_of(error)}. No snapshot was taken."
+        raise SnapshotFailed(message) from error
     finally:
         os.close(fd)
-    return Scan(top, tuple(skipped))
+    return Scan(top, tuple(look.skipped))
 
 
-def _look(fd: int, folder: Folder, skipped: list[Skipped], depth: int) -> None:
-    """Fill in the *folder* that *fd* is open on; what vanishes meanwhile is left out."""
-    with os.scandir(fd) as entries:
-        found = sorted(entry.name for entry in entries)
-    for name in found:
-        path = f"{folder.path}/{name}" if folder.path else name
-        is_odd = _is_odd(name)
-        if (is_odd and names.is_own(name)) or path in _LOCKS or path == "memory/.git":
-            continue
+class _At(NamedTuple):
+    """An open folder, and how many characters of paths lead to it."""
+
+    fd: int
+    cut: int
+
+
+class _Look:
+    """One look. A link put in the way meanwhile is no way out: what is seen behind it is read
+    nowhere, since files are opened without following any."""
+
+    def __init__(self) -> None:
+        self.skipped: list[Skipped] = []
+        self._sure = time.time_ns() - _DOUBT_NS
+
+    def folder(self, at: _At, path: str, status: os.stat_result, was: Folder | None) -> Folder:
+        """The folder *path*, which has this *status*; what vanishes meanwhile is left out."""
+        stamp = stamp_of(status)
+        old = _NOTHING if was is None else was
+        is_same = old.stamp == stamp
+        found = Folder(path, stat.S_IMODE(status.st_mode))
+        found.names = old.names if is_same else _names(at, path, status)
+        found.stamp = stamp if max(stamp[1], stamp[2]) < self._sure else None
+        for name in found.names:
+            inner = f"{path}/{name}" if path else name
+            try:
+                status = os.stat(inner[at.cut :], dir_fd=at.fd, follow_symlinks=False)
+                why = _why_not(status.st_mode, name, inner)
+                if why:
+                    self.skipped.append(Skipped(inner, f"{names.shown(inner)} {why}"))
+                elif stat.S_ISREG(status.st_mode):
+                    there, stamp = old.files.get(name), stamp_of(status)
+                    if there is None or there.stamp != stamp:
+                        there, is_same = Found(inner, stamp), False
+                    found.files[name] = there
+                else:
+                    before = old.folders.get(name)
+                    found.folders[name] = self._below(at, inner, status, before)
+                    is_same = is_same and found.folders[name] is before
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                sentence = (
+                    f"{names.shown(inner)} is skipped, since it cannot be read: {reason_of(error)}."
+                )
+                self.skipped.append(Skipped(inner, sentence))
+        return old if is_same and _as_many(found, old) else found
+
+    def _below(self, at: _At, path: str, status: os.stat_result, was: Folder | None) -> Folder:
+        """A folder within. Far down, paths grow too long for the system: one is opened there."""
+        if len(path) - at.cut < _FAR:
+            return self.folder(at, path, status, was)
+        fd = os.open(path[at.cut :], _FOLDER, dir_fd=at.fd)
         try:
-            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            why = _why_not(status.st_mode, depth, is_git=is_odd and names.is_git(name))
-            if why:
-                skipped.append(Skipped(path, f"{names.shown(path)} {why}"))
-            elif stat.S_ISREG(status.st_mode):
-                folder.files[name] = Found(path, stamp_of(status))
-            else:
-                inner = Folder(path, stat.S_IMODE(status.st_mode))
-                _open_and_look(fd, name, inner, skipped, depth + 1)
-                folder.folders[name] = inner
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            sentence = (
-                f"{names.shown(path)} is skipped, since it cannot be read: {reason_of(error)}."
-            )
-            skipped.append(Skipped(path, sentence))
+            return self.folder(_At(fd, len(path) + 1), path, status, was)
+        finally:
+            os.close(fd)
 
 
-def _open_and_look(
-    above: int, name: str, folder: Folder, skipped: list[Skipped], depth: int
-) -> None:
-    """Look into the folder *name* of the one that *above* is open on."""
-    fd = os.open(name, _FOLDER, dir_fd=above)
+_NOTHING = Folder("", 0)
+
+
+def _as_many(one: Folder, other: Folder) -> bool:
+    return len(one.files) == len(other.files) and len(one.folders) == len(other.folders)
+
+
+def _names(at: _At, path: str, status: os.stat_result) -> tuple[str, ...]:
+    """What is in a folder, without the layer's own."""
+    fd = os.open(path[at.cut :] or ".", _FOLDER, dir_fd=at.fd)
     try:
-        _look(fd, folder, skipped, depth)
+        if not os.path.samestat(os.fstat(fd), status):
+            raise FileNotFoundError  # another one stands there since
+        with os.scandir(fd) as entries:
+            found = sorted(entry.name for entry in entries)
     finally:
         os.close(fd)
+    above = f"{path}/" if path else ""
+    return tuple(name for name in found if not _is_own(name, above + name))
+
+
+def _is_own(name: str, path: str) -> bool:
+    return (_is_odd(name) and names.is_own(name)) or path in _LOCKS or path == "memory/.git"
 
 
 def _is_odd(name: str) -> bool:
@@ -172,12 +233,15 @@ def _is_odd(name: str) -> bool:
     return name[0] in ".gG" or not (name.isascii() and name.isprintable())
 
 
-def _why_not(mode: int, depth: int, *, is_git: bool) -> str:
+def _why_not(mode: int, name: str, path: str) -> str:
     """Why this is not covered, as the end of a sentence; empty when it is."""
-    if is_git:
+    if _is_odd(name) and names.is_git(name):
         return "belongs to a git repository of its own; it is neither saved nor touched."
+    if stat.S_ISREG(mode):
+        return ""
     if stat.S_ISLNK(mode):
         return "is a link, which is skipped; put a copy in its place to have it saved."
-    if stat.S_ISDIR(mode):
-        return f"is skipped: it lies more than {DEEPEST} folders deep." if depth >= DEEPEST else ""
-    return "" if stat.S_ISREG(mode) else "is a device, pipe or socket, which is skipped."
+    if not stat.S_ISDIR(mode):
+        return "is a device, pipe or socket, which is skipped."
+    is_deep = path.count("/") >= DEEPEST
+    return f"is skipped: it lies more than {DEEPEST} folders deep." if is_deep else ""

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 
 from jenny.workspace.git.objects import is_id
@@ -21,13 +22,11 @@ _FORM = 1
 
 class Stamps:
     """Paths with their stamps and the ids of their contents. ``tree``: the files of the snapshot
-    that they were kept with."""
+    that they were kept with, in which all these contents are."""
 
     def __init__(self, path: Path) -> None:
         """Read what is kept in the file *path*; whatever is wrong with it, it is then empty."""
-        self._path = path
         self._rows: dict[str, tuple[Stamp, str]] = {}
-        self._new: dict[str, tuple[Stamp, str]] = {}
         self.tree = ""
         with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
             kept = json.loads(path.read_bytes())
@@ -41,31 +40,24 @@ class Stamps:
 
     def content_of(self, path: str, stamp: Stamp) -> str | None:
         """The id of the content that a file with this stamp had; ``None``: it must be read."""
-        row = self._new.get(path) or self._rows.get(path)
+        row = self._rows.get(path)
         return row[1] if row is not None and row[0] == stamp else None
 
-    def keep(self, path: str, stamp: Stamp, sha: str, read_at: int) -> None:
-        """Remember what was read; *read_at*: when, in nanoseconds since 1970."""
-        if max(stamp[1], stamp[2]) + _DOUBT_NS < read_at:
-            self._new[path] = (stamp, sha)
 
-    def carry(self, path: str, stamp: Stamp, sha: str) -> None:
-        """Go on remembering what was remembered."""
-        if self._rows.get(path) == (stamp, sha):
-            self._new[path] = (stamp, sha)
+def is_doubtful(stamp: Stamp, read_at: int) -> bool:
+    """Whether a file that was read then, in nanoseconds since 1970, might have changed since and
+    bear the same stamp."""
+    return max(stamp[1], stamp[2]) + _DOUBT_NS >= read_at
 
-    def save(self, tree: str) -> None:
-        """Keep what was seen, unless nothing is new; failing is no loss. *tree*: the id of the
-        snapshot's files, in which all these contents are."""
-        if self._new == self._rows and tree == self.tree:
-            return
-        rows = {path: [*stamp, sha] for path, (stamp, sha) in self._new.items()}
-        temp = self._path.with_name(f".{secrets.token_hex(8)}.tmp")
-        try:
-            temp.write_text(
-                json.dumps({"form": _FORM, "tree": tree, "files": rows}), encoding="ascii"
-            )
-            os.rename(temp, self._path)  # noqa: PTH104  (one call to watch)
-        except OSError:
-            with contextlib.suppress(OSError):
-                temp.unlink()
+
+def save(path: Path, tree: str, rows: Iterable[tuple[str, Stamp, str]]) -> None:
+    """Keep in the file *path* what contents files had; failing is no loss. *tree*: the id of the
+    snapshot's files."""
+    files = {name: [*stamp, sha] for name, stamp, sha in rows}
+    temp = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        temp.write_text(json.dumps({"form": _FORM, "tree": tree, "files": files}), encoding="ascii")
+        os.rename(temp, path)  # noqa: PTH104  (one call to watch)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temp.unlink()

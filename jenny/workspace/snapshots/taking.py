@@ -21,12 +21,12 @@ from jenny.workspace.errors import (
     reason_of,
 )
 from jenny.workspace.git.objects import FOLDER, TreeEntry, encode_commit, encode_tree
-from jenny.workspace.snapshots import shelf
-from jenny.workspace.snapshots.contents import Reader
+from jenny.workspace.snapshots import shelf, stamps
+from jenny.workspace.snapshots.contents import Known, Reader, unknown
 from jenny.workspace.snapshots.differences import between
 from jenny.workspace.snapshots.objects import Objects, PackBatch
 from jenny.workspace.snapshots.scan import Scan, scan
-from jenny.workspace.snapshots.stamps import NAME, Stamps
+from jenny.workspace.snapshots.stamps import Stamps
 from jenny.workspace.snapshots.store import (
     LOCK_SECONDS,
     REFS,
@@ -35,7 +35,7 @@ from jenny.workspace.snapshots.store import (
     entry,
     number_of,
 )
-from jenny.workspace.snapshots.trees import Builder, Built, Made
+from jenny.workspace.snapshots.trees import Builder, Built, Made, to_read
 from jenny.workspace.snapshots.values import (
     TRIGGERS,
     Outcome,
@@ -62,7 +62,7 @@ _LABEL_CHARS = 200
 _LOOKING = frozenset({"daily", "manual", "restore", "import", "export", "upgrade"})
 
 # What this process made of each workspace's folders, for as long as they stay the same.
-_made: Kept[dict[str, Made]] = Kept(16)
+_made: Kept[Made] = Kept(16)
 
 
 @dataclass(frozen=True)
@@ -123,34 +123,47 @@ def create(
 def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
     """Take it; the store's lock is held."""
     before = _before(store, repo)
-    stamps = Stamps(store.own / NAME)
     batch = PackBatch(repo, doubt=asked.reread)
-    trusting = stamps.tree == before.files and asked.trigger not in _LOOKING and not asked.reread
+    made, known, trusting = _known(store, before, asked)
     try:
-        reader = Reader(root, batch, stamps, trusting=trusting, reread=asked.reread)
-        first = seen = _read_at_once(root, reader)
+        reader = Reader(root, batch, known, trusting=trusting)
+        first = seen = _read_at_once(root, reader, made)
         notes: tuple[Skipped, ...] = ()
         if first is None or seen is None:
-            first = scan(root)
+            made, first = None, scan(root)
             seen, notes = _read_all(root, first, reader)
-        earlier = _made.get(str(store.own)) if trusting else None
-        builder = Builder(repo, batch, reader.read, earlier)
-        built = builder.build(seen.top, before.files, before.about)
+        builder = Builder(repo, batch, reader)
+        built = builder.build(seen.top, before.files, before.about, earlier=made)
         skipped = (*notes, *seen.skipped, *reader.skipped.values())
         shot = before.shot
-        if shot is None or built.files != before.files:
-            shot = _store(store, repo, batch, _Draft(asked, before, built, skipped))
+        if shot is None or built.built.files != before.files:
+            shot = _store(store, repo, batch, _Draft(asked, before, built.built, skipped))
         elif asked.reread:
             batch.finish()  # what had been lost is there again
     finally:
         batch.discard()
-    stamps.save(built.files)
-    _made.put(str(store.own), builder.made)
+    if built is not made:
+        stamps.save(store.own / stamps.NAME, built.built.files, built.contents())
+    if shot is not before.shot or built.is_of(before.files, before.about):
+        _made.put(str(store.own), built)
     if shot is not before.shot:
         shelf.put(store, shot)
         store.sweep()
         repo.tidy()
     return Outcome(shot, shot is not before.shot, first.fingerprint, skipped)
+
+
+def _known(store: Store, before: _Before, asked: _Asked) -> tuple[Made | None, Known, bool]:
+    """What was made of the workspace when this process took the snapshot before, what is known of
+    its contents, and whether these are in the store for certain."""
+    if asked.reread:
+        return None, unknown, False
+    is_looking = asked.trigger in _LOOKING
+    made = None if is_looking else _made.get(str(store.own))
+    if made is not None and made.is_of(before.files, before.about):
+        return made, made.content_of, True
+    kept = Stamps(store.own / stamps.NAME)
+    return None, kept.content_of, kept.tree == before.files and not is_looking
 
 
 def _before(store: Store, repo: Objects) -> _Before:
@@ -162,11 +175,11 @@ def _before(store: Store, repo: Objects) -> _Before:
     return _Before(shot, shot.tree, about.sha if about is not None else None)
 
 
-def _read_at_once(root: Path, reader: Reader) -> Scan | None:
+def _read_at_once(root: Path, reader: Reader, made: Made | None) -> Scan | None:
     """Look and read under the lock, where next to nothing is to be read; ``None``: it is not so."""
     with contextlib.suppress(LockTimeout, WriteFailed), acts.locked(root, timeout=_BRIEF_SECONDS):
-        seen = scan(root)
-        every = list(seen.top.every_file())
+        seen = scan(root, made.folder if made is not None else None)
+        every = list(to_read(seen.top, made))
         unknown = [found.size for found in every if not reader.remembers(found)]
         if len(unknown) <= _AT_ONCE_FILES and sum(unknown) <= _AT_ONCE_BYTES:
             for found in every:

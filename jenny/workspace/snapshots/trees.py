@@ -7,17 +7,19 @@ has the same two trees as before, and costs next to nothing.
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jenny.workspace.errors import StoreBroken
 from jenny.workspace.git.objects import FILE, FOLDER, TreeEntry, encode_tree
+from jenny.workspace.snapshots.contents import Reader
 from jenny.workspace.snapshots.naming import from_stored, to_stored
 from jenny.workspace.snapshots.objects import Objects, Sink
 from jenny.workspace.snapshots.scan import Folder, Found, Stamp
 
 EXECUTABLE = 0o100755
 _ANY_EXECUTE = 0o100
+_NEW = (None, None)
 
 
 @dataclass(frozen=True)
@@ -30,52 +32,92 @@ class Built:
     size: int
 
 
-type _Rows = tuple[tuple[str, Stamp, str], ...]
-type _Folders = tuple[tuple[str, int, Built], ...]
+type _Rows = dict[str, tuple[Stamp, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made of a folder: its files (name, stamp, id), its folders (name, mode, trees)."""
+    """What was made of a folder: its files with stamp and id, its folders, its two trees.
 
+    ``doubted``: files that must be read again, since they could change without their stamp showing
+    it, or could not be read. Where there is none in it and below, it ``is_settled``: nothing need
+    be read while the folder is the same object.
+    """
+
+    folder: Folder
     files: _Rows
-    folders: _Folders
+    folders: dict[str, "Made"]
     built: Built
+    doubted: frozenset[str]
+    is_settled: bool
+
+    def is_of(self, files: str | None, about: str | None) -> bool:
+        """Whether these are the folder's two trees."""
+        return (self.built.files, self.built.about) == (files, about)
+
+    def content_of(self, path: str, stamp: Stamp) -> str | None:
+        """The id of the content that the file had when it had this stamp; ``None``: not known."""
+        name, _, below = path.partition("/")
+        if below:
+            inner = self.folders.get(name)
+            return inner.content_of(below, stamp) if inner is not None else None
+        row = self.files.get(name)
+        return row[1] if row is not None and row[0] == stamp and name not in self.doubted else None
+
+    def contents(self) -> Iterator[tuple[str, Stamp, str]]:
+        """Path, stamp and id of every file that need not be read again."""
+        above = f"{self.folder.path}/" if self.folder.path else ""
+        for name, (stamp, sha) in self.files.items():
+            if name not in self.doubted:
+                yield above + name, stamp, sha
+        for inner in self.folders.values():
+            yield from inner.contents()
+
+
+def to_read(folder: Folder, made: Made | None) -> Iterator[Found]:
+    """The files in *folder* and below of which more is to be known than what was *made* of it."""
+    if made is not None and made.folder is folder and made.is_settled:
+        return
+    yield from folder.files.values()
+    for name, inner in folder.folders.items():
+        yield from to_read(inner, made.folders.get(name) if made is not None else None)
 
 
 class Builder:
     """Makes the trees of a workspace out of what was read."""
 
-    def __init__(
-        self,
-        repo: Objects,
-        batch: Sink,
-        read: dict[str, tuple[Found, str]],
-        earlier: Mapping[str, Made] | None = None,
-    ) -> None:
-        """*earlier*: what was made of the folders before, by path. Where those trees are in the
-        snapshot before and nothing changed, they are not made again."""
+    def __init__(self, repo: Objects, batch: Sink, reader: Reader) -> None:
         self._repo = repo
         self._batch = batch
-        self._read = read
-        self._earlier = earlier or {}
-        self.made: dict[str, Made] = {}
+        self._reader = reader
 
-    def build(self, folder: Folder, files: str | None, about: str | None) -> Built:
-        """The trees of *folder*, given those that stood there before."""
-        earlier = self._earlier.get(folder.path)
-        if earlier is not None and (earlier.built.files, earlier.built.about) != (files, about):
+    def build(
+        self,
+        folder: Folder,
+        files: str | None,
+        about: str | None,
+        *,
+        earlier: Made | None = None,
+    ) -> Made:
+        """The trees of *folder*, given those that stood there before. What was made of it
+        *earlier* serves where those are the ones and nothing changed."""
+        if earlier is not None and not earlier.is_of(files, about):
             earlier = None
-        before = self._before(files, about) if earlier is None else _inner(earlier)
-        folders = tuple(
-            (name, inner.mode, self.build(inner, *before.get(name, (None, None))))
-            for name, inner in folder.folders.items()
-        )
-        rows = tuple((name, found.stamp, sha) for name, (found, sha) in self._found(folder))
-        if earlier is None or (rows, folders) != (earlier.files, earlier.folders):
-            earlier = Made(rows, folders, self._built(rows, folders, files, about))
-        self.made[folder.path] = earlier
-        return earlier.built
+        if earlier is not None and earlier.folder is folder and earlier.is_settled:
+            return earlier
+        before = self._before(files, about) if earlier is None else _trees(earlier)
+        inner = earlier.folders if earlier is not None else {}
+        folders = {
+            name: self.build(below, *before.get(name, _NEW), earlier=inner.get(name))
+            for name, below in folder.folders.items()
+        }
+        rows, doubted = self._found(folder)
+        if earlier is not None and _is_same(earlier, rows, folders):
+            built = earlier.built
+        else:
+            built = self._built(rows, folders, files, about)
+        is_settled = not doubted and all(made.is_settled for made in folders.values())
+        return Made(folder, rows, folders, built, doubted, is_settled)
 
     def _before(self, files: str | None, about: str | None) -> dict[str, tuple[str, str | None]]:
         """The two trees of each folder within a folder of the snapshot before."""
@@ -88,24 +130,26 @@ class Builder:
             if row.is_folder
         }
 
-    def _built(self, rows: _Rows, folders: _Folders, files: str | None, about: str | None) -> Built:
+    def _built(
+        self, rows: _Rows, folders: dict[str, Made], files: str | None, about: str | None
+    ) -> Built:
         """Write a folder's two trees."""
         entries: list[TreeEntry] = []
         abouts: list[TreeEntry] = []
         here: dict[str, list[int]] = {}
         count = size = 0
-        for name, stamp, sha in rows:
+        for name, (stamp, sha) in rows.items():
             found = Found(name, stamp)
             mode = EXECUTABLE if found.mode & _ANY_EXECUTE else FILE
             entries.append(TreeEntry(to_stored(name), sha, mode))
             here[name] = [found.mode, found.size, found.modified]
             count, size = count + 1, size + found.size
-        for name, mode, made in folders:
-            stored = to_stored(name)
-            entries.append(TreeEntry(stored, made.files, FOLDER))
-            abouts.append(TreeEntry(stored, made.about, FOLDER))
-            here[f"{name}/"] = [mode]
-            count, size = count + made.count, size + made.size
+        for name, made in folders.items():
+            stored, inner = to_stored(name), made.built
+            entries.append(TreeEntry(stored, inner.files, FOLDER))
+            abouts.append(TreeEntry(stored, inner.about, FOLDER))
+            here[f"{name}/"] = [made.folder.mode]
+            count, size = count + inner.count, size + inner.size
         return Built(
             self._batch.add("tree", encode_tree(entries), known=files),
             self._about(here, abouts, about),
@@ -113,13 +157,16 @@ class Builder:
             size,
         )
 
-    def _found(self, folder: Folder) -> list[tuple[str, tuple[Found, str]]]:
-        """The files of a folder that were read, by name."""
-        return [
-            (name, self._read[found.path])
-            for name, found in folder.files.items()
-            if found.path in self._read
-        ]
+    def _found(self, folder: Folder) -> tuple[_Rows, frozenset[str]]:
+        """The files of a folder that were read, and the names of those in doubt."""
+        rows: _Rows = {}
+        doubted = set()
+        for name, found in folder.files.items():
+            if read := self._reader.read.get(found.path):
+                rows[name] = read[0].stamp, read[1]
+            if read is None or found.path in self._reader.doubted:
+                doubted.add(name)
+        return rows, frozenset(doubted)
 
     def _about(
         self, here: Mapping[str, list[int]], folders: Sequence[TreeEntry], before: str | None
@@ -142,6 +189,15 @@ class Builder:
         return {}
 
 
-def _inner(made: Made) -> dict[str, tuple[str, str | None]]:
+def _trees(made: Made) -> dict[str, tuple[str, str | None]]:
     """The two trees of each folder within a folder, as they were made."""
-    return {name: (built.files, built.about) for name, _, built in made.folders}
+    return {name: (row.built.files, row.built.about) for name, row in made.folders.items()}
+
+
+def _is_same(made: Made, rows: _Rows, folders: dict[str, Made]) -> bool:
+    """Whether just this was made of a folder before."""
+    return rows == made.files and _inner(folders) == _inner(made.folders)
+
+
+def _inner(folders: dict[str, Made]) -> list[tuple[str, int, Built]]:
+    return [(name, made.folder.mode, made.built) for name, made in folders.items()]

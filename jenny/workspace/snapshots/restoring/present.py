@@ -35,7 +35,8 @@ def look(store: Store, repo: Objects, root: Path) -> Present:
     """
     real = paths.real_root(root)
     seen = scan(real)
-    reader = Reader(real, Sketch(repo), Stamps(store.own / NAME), trusting=True, reread=False)
+    known = Stamps(store.own / NAME).content_of
+    reader = Reader(real, Sketch(repo), known, trusting=True)
     for found in seen.top.every_file():
         reader.take(found)
     skipped = {row.path: row for row in (*seen.skipped, *reader.skipped.values())}
