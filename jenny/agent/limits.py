@@ -22,6 +22,8 @@ class Limits:
     identical_calls: int = 4
     # Attempts after the first, for each step.
     retries: int = 4
+    # And after one that said nothing: each of these costs minutes.
+    silent_retries: int = 1
     # Wait before the first retry; each further one doubles it, up to the ceiling.
     retry_seconds: float = 1.0
     retry_ceiling_seconds: float = 20.0
@@ -41,10 +43,13 @@ class Limits:
         """How long a reply may be when the preset wants *wanted* tokens."""
         return wanted if self.max_output_tokens is None else min(wanted, self.max_output_tokens)
 
-    def may_retry(self, attempt: int, retry_after: float | None) -> bool:
+    def may_retry(
+        self, attempt: int, retry_after: float | None, *, is_silent: bool = False
+    ) -> bool:
         """Whether the attempt with that number (from 1) may be followed by another."""
         patient = retry_after is None or retry_after <= self.retry_after_ceiling_seconds
-        return attempt <= self.retries and patient
+        most = min(self.retries, self.silent_retries) if is_silent else self.retries
+        return attempt <= most and patient
 
     def retry_delay(self, attempt: int, retry_after: float | None) -> float:
         """How long to wait after that attempt: what the provider asks for, or a doubling time."""

@@ -197,7 +197,9 @@ class _Turn:
                 end = self._attempt()
                 break
             except ProviderFault as fault:
-                if not (fault.retryable and self.limits.may_retry(attempt, fault.retry_after)):
+                silent = fault.kind == "silent"
+                may = self.limits.may_retry(attempt, fault.retry_after, is_silent=silent)
+                if not (fault.retryable and may):
                     self.listener.step_failed(self.step, fault.sentence, None)
                     raise
                 delay = self.limits.retry_delay(attempt, fault.retry_after)
