@@ -1,28 +1,56 @@
 """Entries whose messages were edited away: Dream passes them over, and no prompt shows them.
 
 Which messages those are is known above this floor; whoever knows registers here.
+
+A database that came back from an older state gives the numbers of messages out again. So what an
+entry is about must have been said when it was written.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
-from memory.history.entries import Entry
+from memory.history.entries import STAMP, Entry
 
-type Gone = frozenset[tuple[str, int]]
-"""Messages that stand in no conversation's thread any more: conversation and message."""
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Messages that stand in no conversation's thread any more: when each was said, by conversation
+    and number. *zone*: that of the history's stamps."""
+
+    said: Mapping[tuple[str, int], datetime] = field(default_factory=dict)
+    zone: tzinfo = UTC
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.said)
+
+
+NONE = Gone()
 
 _ASKED: list[Callable[[Path], Gone]] = []
 
 
 def register(asked: Callable[[Path], Gone]) -> None:
-    """Let *asked* say which messages of the workspace at a path were edited away."""
+    """Let *asked* say which messages of the workspace at a path were edited away; it knows of none
+    where it does not know the workspace."""
     if asked not in _ASKED:
         _ASKED.append(asked)
 
 
 def messages(root: Path) -> Gone:
     """The messages of the workspace at *root* that were edited away."""
-    return frozenset().union(*(asked(root) for asked in _ASKED)) if _ASKED else frozenset()
+    return next((gone for asked in _ASKED if (gone := asked(root))), NONE)
+
+
+def written(entry: Entry, zone: tzinfo) -> datetime | None:
+    """When the minute was over in which the entry was written; ``None``: it has no stamp."""
+    try:
+        minute = datetime.strptime(entry.timestamp, STAMP).replace(tzinfo=zone)
+    except ValueError:
+        return None
+    return minute.astimezone(UTC) + timedelta(minutes=1)
 
 
 def is_about(entry: Entry, gone: Gone) -> bool:
@@ -30,7 +58,11 @@ def is_about(entry: Entry, gone: Gone) -> bool:
 
     An edit takes away everything behind it, so the last message of an entry tells.
     """
-    return entry.messages is not None and (entry.conversation, entry.messages[1]) in gone
+    if entry.messages is None:
+        return False
+    said = gone.said.get((entry.conversation, entry.messages[1]))
+    end = said and written(entry, gone.zone)
+    return said is not None and (end is None or said < end)
 
 
 def cursors(root: Path, entries: Iterable[Entry]) -> frozenset[int]:

@@ -60,7 +60,7 @@ def shown(root: Path) -> frozenset[int]:
 
 
 def chosen(
-    root: Path, read_to: int | None = None, *, gone: Gone = frozenset()
+    root: Path, read_to: int | None = None, *, gone: Gone = edited.NONE
 ) -> tuple[tuple[Entry, ...], bool]:
     """The entries that a prompt shows, oldest first, and whether older ones were left out. Those
     about messages that are *gone* are none of them.
@@ -78,7 +78,7 @@ def chosen(
     return tuple(visible[-MAX_ENTRIES:]), not found.is_all or len(visible) > MAX_ENTRIES
 
 
-def _derive(root: Path, gone: Gone = frozenset()) -> Block | None:
+def _derive(root: Path, gone: Gone = edited.NONE) -> Block | None:
     real = paths.real_root(root)
     problem = ""
     try:

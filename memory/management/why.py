@@ -14,7 +14,7 @@ from jenny.workspace.versions.messages import Version
 from memory import files
 from memory.errors import NoSuchLine
 from memory.facts import Fact, decoded, digest, facts
-from memory.history import lookup
+from memory.history import edited, lookup, stamps
 from memory.management import origins
 from memory.provenance.lines import derive
 from memory.provenance.record import TURN
@@ -67,7 +67,7 @@ def why(workspace: Workspace, path: str, line: int) -> Why:
         fact.first,
         fact.text,
         writes,
-        _entries(found.root, writes),
+        _entries(workspace, writes),
         _speech(found.root, writes),
         version,
     )
@@ -110,8 +110,10 @@ def _from_versions(
     return next((row.was for row in rows if row.digest == sought), ()), None
 
 
-def _entries(root: Path, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
+def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
     """The entries that the writes rest on, newest first, each with its messages."""
+    root = workspace.root
+    zone = stamps.zone(root, workspace.owner.time_zone)
     cursors = sorted({one for row in writes for one in row.sources}, reverse=True)[:MOST_ENTRIES]
     try:
         there = lookup.by_cursor(root, cursors)
@@ -122,7 +124,14 @@ def _entries(root: Path, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
         entry = there.get(cursor)
         said = None
         if entry is not None and entry.messages and entry.conversation:
-            said = speech(Anchor(root, conversation=entry.conversation, messages=entry.messages))
+            said = speech(
+                Anchor(
+                    root,
+                    conversation=entry.conversation,
+                    messages=entry.messages,
+                    until=edited.written(entry, zone),
+                )
+            )
         found.append(WhyEntry(cursor, entry, said))
     return tuple(found)
 

@@ -77,12 +77,14 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Whose messages are asked for: those of a run of the chat, or from first to last."""
+    """Whose messages are asked for: those of a run of the chat, or from first to last, as far as
+    they were said before *until*."""
 
     root: Path
     run: str = ""
     conversation: str = ""
     messages: tuple[int, int] | None = None
+    until: datetime | None = None
 
 
 _SPEECH: list[Callable[[Anchor], Speech | None]] = []

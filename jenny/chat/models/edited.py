@@ -4,8 +4,10 @@ from pathlib import Path
 
 from django.conf import settings
 
+from jenny.accounts.models import Workspace
 from jenny.chat.models import Branch, Message
-from memory.history.edited import Gone
+from memory.history import stamps
+from memory.history.edited import NONE, Gone
 
 
 def messages_gone(root: Path) -> Gone:
@@ -13,7 +15,12 @@ def messages_gone(root: Path) -> Gone:
     folder = settings.JENNY_DATA.workspaces
     if root.parent not in {folder, folder.resolve()}:
         # No workspace of this instance has its folder there.
-        return frozenset()
+        return NONE
     chats = Branch.objects.filter(conversation__workspace__slug=root.name).values("conversation")
     gone = Message.objects.filter(is_current=False, conversation__in=chats)
-    return frozenset((str(chat), pk) for chat, pk in gone.values_list("conversation_id", "pk"))
+    rows = gone.values_list("conversation_id", "pk", "created_at")
+    said = {(str(chat), pk): at for chat, pk, at in rows}
+    if not said:
+        return NONE
+    owner = Workspace.objects.filter(slug=root.name).values_list("owner__time_zone", flat=True)
+    return Gone(said, stamps.zone(root, owner.first() or ""))

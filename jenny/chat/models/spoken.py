@@ -54,6 +54,8 @@ def _of_messages(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | No
         return None
     first, last = anchor.messages
     said = chat.messages.filter(pk__gte=first, pk__lte=last, kind__in=_KINDS, is_current=True)
+    if anchor.until is not None:
+        said = said.filter(created_at__lt=anchor.until)
     return chat, said
 
 

@@ -1,5 +1,6 @@
 """Entries found by number, taken out on request, and passed over when they were edited away."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,9 @@ def test_what_was_edited_away_is_passed_over(root, monkeypatch):
     """Its entries are named to Dream and shown to no chat; when the edit is taken back, they
     are there again."""
     kept, away = add(root, "- said and kept"), add(root, "- said and edited away", last=9)
-    gone = {("a", 9)}
+    gone = {("a", 9): datetime(2020, 1, 1, tzinfo=UTC)}
     monkeypatch.setattr(edited, "_ASKED", [])
-    edited.register(lambda at: frozenset(gone) if at == root else frozenset())
+    edited.register(lambda at: edited.Gone(gone) if at == root else edited.NONE)
     entries = reading.pending(root).entries
     assert edited.cursors(root, entries) == set(away)
     assert prompt.shown(root) == set(kept)
