@@ -181,7 +181,9 @@ class DreamRun(models.Model):
         review = self.review.get("told", "") if isinstance(self.review, dict) else ""
         markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
         page = f"[Run {self.pk}](/memory/runs/{self.pk}/) on the Memory page." if markdown else ""
-        parts = (review, self.sentence, *self.notes, markdown, page)
+        # One cause may have kept several steps from their work.
+        notes = [note for note in dict.fromkeys(self.notes) if note not in self.sentence]
+        parts = (review, self.sentence, *notes, markdown, page)
         return "\n\n".join(part for part in parts if part)
 
     @property
