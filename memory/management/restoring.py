@@ -26,9 +26,9 @@ from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory.dream import aftermath
 from memory.history import cursors
-from memory.management import approving
 from memory.management.dreaming import reaping
 from memory.management.snapshots import store_of
+from memory.management.voiding import Voiding
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState, StagedHunk
 from memory.restore import engine, telling
 from memory.restore.preparing import prepare
@@ -177,9 +177,7 @@ def hands(
     workspace: Workspace, check: Callable[[], None], *, then: Callable[[], datetime]
 ) -> Hands:
     """What a restore or an import needs of the database. *then*: of when its files are."""
-
-    def void() -> int:
-        return approving.void(workspace)[0] if waiting_hunks(workspace) else 0
+    staged = Voiding(workspace)
 
     def hear(found: Iterable[str]) -> None:
         files = tuple(found)
@@ -189,7 +187,8 @@ def hands(
     return Hands(
         stop=lambda: stop_dream(workspace),
         offer=lambda entries: _offer(workspace, entries),
-        void=void,
+        void=staged.void,
+        unvoid=staged.take_back,
         check=check,
         hear=hear,
     )

@@ -12,8 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from jenny.workspace import acts, locks, paths, rules
-from jenny.workspace.errors import RestoreRefused, VersionsOff, WriteFailed, reason_of
+from jenny.workspace import acts, journal, locks, paths, rules
+from jenny.workspace.errors import (
+    RestoreRefused,
+    VersionsOff,
+    WorkspaceError,
+    WriteFailed,
+    reason_of,
+)
 from jenny.workspace.files import Actor, Change
 from jenny.workspace.locks import Level
 from jenny.workspace.snapshots.objects import Objects
@@ -212,8 +218,13 @@ class _Restore:
             self.hands.offer(prepared.reoffer)
         written = [row.path for row in (*plan.changed, *plan.added)]
         self.hands.hear([*written, *(found.path for found in plan.removed)])
-        rules.act(changes)
-        swapping.carry_out(self.root, swap, progress=self._moved)
+        try:
+            rules.act(changes)
+            swapping.carry_out(self.root, swap, progress=self._moved)
+        except WorkspaceError:
+            if not journal.pending(self.root):  # else it may be finished yet
+                self.hands.unvoid()
+            raise
         return voided
 
     def _moved(self, done: int, of: int) -> None:

@@ -44,8 +44,9 @@ class Hands:
 
     ``stop``: end a run of Dream that is under way; what there is to say of it. ``offer``: have
     entries shown to Dream again. ``void``: nothing waits for approval any more; how many changes
-    did. ``check``: raise when whoever asked has been given up meanwhile. ``hear``: told which
-    files get another content, come back or go, before any of them does.
+    did. ``unvoid``: they do wait, since nothing was changed after all. ``check``: raise when
+    whoever asked has been given up meanwhile. ``hear``: told which files get another content, come
+    back or go, before any of them does.
     """
 
     stop: Callable[[], str]
@@ -53,6 +54,7 @@ class Hands:
     void: Callable[[], int]
     check: Callable[[], None]
     hear: Callable[[Iterable[str]], None] = lambda _paths: None
+    unvoid: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, kw_only=True)

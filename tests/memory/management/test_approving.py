@@ -1,12 +1,16 @@
 """What waits for a person: staged by runs over real files, git, Valkey and a scripted model; and
 each verdict on it."""
 
+import errno
+import os
+
 import pytest
 
+from jenny.workspace.errors import WriteFailed
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory import archive, context, forgotten, pins
-from memory.management import approving, carrying
+from memory.management import approving, carrying, restoring, snapshots
 from memory.models import DreamEntry, StagedHunk
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, add, finish, results
@@ -312,6 +316,35 @@ def test_a_restore_voids_what_waits(waits):
     assert "orchard" not in prompt_of(waits)
     assert DreamEntry.objects.get(cursor=one).place == DreamEntry.Place.REOFFERED
     assert approving.void(waits.workspace) == (0, ())
+
+
+def test_a_restore_that_finds_no_room_leaves_all_waiting(waits, monkeypatch):
+    """The disk refuses in the middle of the swap: no file is another one, so what waits still
+    does, nothing more is offered to Dream, and a restore that has room voids it."""
+    shot = snapshots.take(waits.workspace, "manual").snapshot.id
+    one, _ = dream(waits, lambda n: add("- The hives stand in the orchard.", n))
+    (waits.root / MEMORY).write_text(f"{START}- By hand.\n")
+
+    link = os.link
+
+    def full(name, new, **options):
+        if new.isdecimal():  # what the swap keeps of a file under its number
+            raise OSError(errno.ENOSPC, "No space left on device")
+        link(name, new, **options)
+
+    def restore():
+        return restoring.by_command(waits.workspace, shot, "", progress=lambda *_: None)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", full)
+        with pytest.raises(WriteFailed, match="None of them was changed"):
+            restore()
+    assert [row.sources for row in approving.waiting(waits.workspace)] == [(one,)]
+    assert "orchard" in prompt_of(waits)
+    assert not DreamEntry.objects.exists()
+    assert restore().voided == 1
+    assert not approving.waiting(waits.workspace)
+    assert DreamEntry.objects.get().cursor == one
 
 
 def test_an_import_voids_what_waits(waits):
