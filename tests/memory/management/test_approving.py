@@ -328,7 +328,7 @@ def test_a_restore_that_finds_no_room_leaves_all_waiting(waits, monkeypatch):
     link = os.link
 
     def full(name, new, **options):
-        if new.isdecimal():  # what the swap keeps of a file under its number
+        if str(new).isdecimal():  # what the swap keeps of a file under its number
             raise OSError(errno.ENOSPC, "No space left on device")
         link(name, new, **options)
 
