@@ -1,22 +1,28 @@
 """What the database knows of a workspace's memory: into a backup, and out of one.
 
 Nothing that is here is changed by what comes: a run, an origin or a set-aside entry that is known
-stays as it is. What waited for approval is void, and its entries are offered to Dream again.
+stays as it is. What waited for approval is void, and its entries are offered to Dream again; what
+a person did not want comes along, so that Dream does not propose it again.
 """
 
 import hashlib
 import itertools
+import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from jenny.accounts.models import Workspace
+from jenny.workspace import acts, paths
 from jenny.workspace.backup.rows import Row
 from memory.backup.fields import ENTRIES, HUNKS, KINDS, ORIGINS, RUNS, TABLE
 from memory.management import approving
 from memory.management.dreaming import book
+from memory.management.staging import REMEMBERED, is_piece, keep_marks
 from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
 from memory.models.dream import RUN_PREFIX as _DREAM
 from memory.provenance.record import TURN
@@ -70,7 +76,11 @@ def merge(
             elif kind == "entry":
                 _entries(workspace, values if has_same_entries else ())
             else:
-                offered |= _waiting(values)
+                waiting, rejected = _decided(values)
+                offered |= waiting
+                _unwanted(workspace, rejected, runs, has_same_entries=has_same_entries)
+    with acts.locked(paths.real_root(workspace.root)):
+        keep_marks(workspace)
     if offered and has_same_entries:
         book.put_on_offer(workspace, frozenset(offered))
 
@@ -141,11 +151,35 @@ def _entries(workspace: Workspace, rows: Iterable[Row]) -> None:
     DreamEntry.objects.bulk_create(made, ignore_conflicts=True, batch_size=_AT_ONCE)
 
 
-def _waiting(rows: Iterable[Row]) -> set[int]:
-    """The entries behind changes that waited for a yes, which nobody can give any more."""
-    return {
-        cursor
-        for row in rows
-        if row["state"] == StagedHunk.State.WAITING
-        for cursor in row["sources"]
-    }
+def _decided(rows: Iterable[Row]) -> tuple[set[int], list[Row]]:
+    """The entries behind changes that waited for a yes, which nobody can give any more; and what a
+    person rejected, as much of it as Dream is told of."""
+    waiting: set[int] = set()
+    rejected: deque[Row] = deque(maxlen=REMEMBERED)
+    for row in rows:
+        if row["state"] == StagedHunk.State.WAITING:
+            waiting |= set(row["sources"])
+        elif row["state"] == StagedHunk.State.REJECTED and is_piece(row["piece"]):
+            rejected.append(row)
+    return waiting, list(rejected)
+
+
+def _unwanted(
+    workspace: Workspace, rows: list[Row], runs: Mapping[int, int], *, has_same_entries: bool
+) -> None:
+    """Add what a person rejected there; one is known by its file, its text and its time."""
+    mine = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)
+    known = {_key(*row) for row in mine.values_list("path", "piece", "decided_at")}
+    made = []
+    for row in rows:
+        if _key(row["path"], row["piece"], row["decided_at"]) in known:
+            continue
+        row["run_id"] = runs.get(row.pop("run"))
+        if not has_same_entries:
+            row |= {"sources": [], "offered": []}
+        made.append(StagedHunk(workspace=workspace, **row))
+    StagedHunk.objects.bulk_create(made, _AT_ONCE)
+
+
+def _key(path: str, piece: object, decided: datetime | None) -> tuple[str, str, datetime | None]:
+    return path, json.dumps(piece, sort_keys=True), decided

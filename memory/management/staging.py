@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from django.db import transaction
@@ -23,7 +23,7 @@ from jenny.workspace.errors import WriteFailed, reason_of
 from memory import facts, files
 from memory.approval import overlay
 from memory.approval.hunks import is_alike
-from memory.approval.values import SETTING, Mode, Piece, Staged, Waiting
+from memory.approval.values import SETTING, Kind, Mode, Piece, Staged, Waiting
 from memory.management.dreaming.lending import give_back
 from memory.models import DreamRun, StagedHunk
 
@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 # So many of the newest verdicts of a person keep Dream from proposing the same again.
 REMEMBERED = 500
+_LINES = frozenset({"before", "after"})
 
 
 def mode_of(config: Config) -> Mode:
@@ -73,13 +74,24 @@ def staged(row: StagedHunk) -> Staged:
 
 def piece_of(row: StagedHunk) -> Piece:
     """What a row does to its file."""
-    lines = {key: tuple(row.piece[key]) for key in ("before", "after")}
+    lines = {key: tuple(row.piece[key]) for key in _LINES}
     return Piece(**(row.piece | lines))
 
 
 def as_json(piece: Piece) -> dict[str, Any]:
     """A piece as a row keeps it."""
     return asdict(piece)
+
+
+def is_piece(found: dict[str, Any]) -> bool:
+    """Whether what came from elsewhere is a piece as rows keep it."""
+    like = as_json(Piece("add"))
+    if found.keys() != like.keys() or found["kind"] not in get_args(Kind.__value__):
+        return False
+    lines = [found["before"], found["after"]]
+    if not all(isinstance(row, list) and all(isinstance(one, str) for one in row) for row in lines):
+        return False
+    return all(type(found[name]) is type(one) for name, one in like.items() if name not in _LINES)
 
 
 def keep_marks(workspace: Workspace) -> None:

@@ -2,14 +2,18 @@
 each verdict on it."""
 
 import errno
+import json
 import os
 
 import pytest
 
+from jenny.accounts.models import Workspace
 from jenny.workspace.errors import WriteFailed
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory import archive, context, forgotten, pins
+from memory.approval import overlay
+from memory.backup.fields import KINDS, TABLE
 from memory.management import approving, carrying, restoring, snapshots
 from memory.models import DreamEntry, StagedHunk
 from tests.model_server import Call
@@ -353,6 +357,30 @@ def test_an_import_voids_what_waits(waits):
     carrying.merge(waits.workspace, [], turns={}, has_same_entries=True)
     assert not approving.waiting(waits.workspace)
     assert DreamEntry.objects.get(cursor=one).place == DreamEntry.Place.REOFFERED
+
+
+def test_what_was_rejected_is_known_where_a_backup_comes_to(waits, owner):
+    """Dream there is told of it as here, also after a second import; what is damaged is left."""
+    dream(waits, lambda n: add("- The hives stand in the orchard.", n))
+    (hunk,) = approving.waiting(waits.workspace)
+    assert approving.reject(waits.workspace, hunk.id, account=owner).ok
+    there = Workspace.make(owner, "there")
+    there.make_folder()
+    rows = [
+        (kind, row)
+        for kind, name in KINDS.items()
+        for row in carrying.tables(waits.workspace)[name]
+    ]
+    (rejected,) = [row for kind, row in rows if kind == "hunk"]
+    rows += [("hunk", rejected | {"piece": piece}) for piece in ({}, {"kind": "add", "after": 3})]
+    for _ in range(2):
+        read = [(kind, TABLE.read(json.loads(json.dumps(row)))[1]) for kind, row in rows]
+        carrying.merge(there, read, turns={}, has_same_entries=False)
+        (row,) = StagedHunk.objects.filter(workspace=there)
+        assert (row.state, row.sources) == ("rejected", [])
+    unwanted = overlay.unwanted(there.root)
+    assert unwanted.rejected == overlay.unwanted(waits.root).rejected
+    assert "The hives stand in the orchard." in unwanted.rejected
 
 
 def test_another_account_sees_and_decides_nothing(waits, owner):
