@@ -25,6 +25,7 @@ from jenny.asgi import application
 from jenny.celery import app, queue_threads
 from jenny.management import pulse
 from jenny.management.database import let_go
+from jenny.patience import PatientProtocol
 from jenny.processes import Part
 
 Ready = Callable[[], None]
@@ -120,6 +121,7 @@ def web_part(listener: socket.socket) -> Part:
         pulse.start("web")
         config = uvicorn.Config(
             application,
+            http=PatientProtocol,
             lifespan="off",
             ws="none",
             log_config=None,
