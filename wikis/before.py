@@ -1,4 +1,5 @@
-"""What is done before a wiki goes: other apps register it, since this one does not know them."""
+"""What is done before a wiki goes, and when it has gone: other apps register it, since this one
+does not know them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,9 +12,11 @@ if TYPE_CHECKING:
 type Keeper = Callable[["Workspace"], str]
 type Count = Callable[["Workspace", str], int]
 type Take = Callable[["Workspace", str], str]
+type Gone = Callable[["Workspace", str], None]
 
 _keepers: list[Keeper] = []
 _talks: list[tuple[Count, Take]] = []
+_gone: list[Gone] = []
 
 
 def register_keeper(keeper: Keeper) -> None:
@@ -54,3 +57,15 @@ def take_talks(workspace: "Workspace", name: str) -> str:
         WorkspaceError: none was deleted.
     """
     return " ".join(take(workspace, name) for _, take in _talks)
+
+
+def register_gone(hear: Gone) -> None:
+    """Have *hear* told, by the workspace's row and the name, when a wiki has gone."""
+    if hear not in _gone:
+        _gone.append(hear)
+
+
+def gone(workspace: "Workspace", name: str) -> None:
+    """Let everybody know that the wiki *name* has gone."""
+    for hear in _gone:
+        hear(workspace, name)

@@ -153,11 +153,7 @@ def delete(row: Workspace) -> str:
     """
     if not live(row.owner).exclude(pk=row.pk).exists():
         raise _only_one(row)
-    if Job.objects.filter(workspace=row, state__in=Job.OPEN).exists():
-        raise WorkspaceRefused(
-            f"“{row.name}” is just being restored, backed up or tidied. Nothing was deleted; wait "
-            "until that is done."
-        )
+    _refuse_busy(row)
     told = ""
     try:
         if row.folder_made_at is not None:
@@ -168,6 +164,9 @@ def delete(row: Workspace) -> str:
     with transaction.atomic():
         # Two tabs may delete the last two at once; the account's row lets one through.
         Account.objects.select_for_update().get(pk=row.owner_id)
+        # Who asks for work in it at this moment waits for its row, or is seen here.
+        Workspace.all_objects.select_for_update().get(pk=row.pk)
+        _refuse_busy(row)
         if not live(row.owner).exclude(pk=row.pk).exists():
             raise _only_one(row)
         if not Workspace.objects.filter(pk=row.pk).update(deleted_at=Now()):
@@ -193,6 +192,14 @@ def purge(now: datetime) -> int:
     for row in old.filter(folder_made_at=None):
         _clear(row)
     return done
+
+
+def _refuse_busy(row: Workspace) -> None:
+    if Job.objects.filter(workspace=row, state__in=Job.OPEN).exists():
+        raise WorkspaceRefused(
+            f"“{row.name}” is just being restored, backed up or tidied. Nothing was deleted; wait "
+            "until that is done."
+        )
 
 
 def _stop(row: Workspace) -> None:

@@ -44,6 +44,23 @@ def test_projects_are_listed_with_what_is_known_of_them(
     assert 'href="/chat/?project=garden"' in page
 
 
+def test_another_project_of_the_same_name_is_read_from_its_first_line(
+    client: Client, ana: Account, root: Path
+) -> None:
+    """How far the log of a deleted one was read is forgotten, also when its conversations stay."""
+    make(root, "garden", "summary: Beds and trees")
+    workspace = ana.current_workspace
+    chat = Conversation.objects.create(workspace=workspace, kind="project", project="garden")
+    row = ProjectState.of(workspace, "garden")
+    ProjectState.objects.filter(pk=row.pk).update(read={"log/20260301.md": 40})
+    client.force_login(ana)
+    answer = client.post("/wiki/remove/garden/", {"talks": "keep"})
+    assert answer.status_code == 302
+    assert Conversation.objects.filter(pk=chat.pk).exists()
+    make(root, "garden", "summary: Another one")
+    assert ProjectState.of(workspace, "garden").read == {}
+
+
 def test_the_gardener_is_switched_on_through_the_funnel(
     client: Client, ana: Account, root: Path
 ) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.workspace.config import load
+from memory.management import snapshots
 from memory.models import DreamRun
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.management import workspaces
@@ -185,6 +186,23 @@ def test_one_that_is_being_restored_stays_until_then(
     assert "just being restored" in answer.text
     Job.objects.filter(pk=job.pk).update(state="done")
     assert "is deleted" in delete(client, second)
+
+
+def test_work_that_begins_while_it_is_being_deleted_keeps_it(
+    client: Client, ana: Account, second: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for in another tab while the snapshot before is taken: nothing is deleted."""
+    take = snapshots.take
+
+    def taken(row: Workspace, *about: str, **more: str) -> object:
+        Job.ask(row, ana, "restore", {})
+        return take(row, *about, **more)
+
+    monkeypatch.setattr(snapshots, "take", taken)
+    answer = client.post(at(second, "delete"), {"confirm": "yes"})
+    assert answer.status_code == 422
+    assert "just being restored" in answer.text
+    assert Workspace.objects.filter(pk=second.pk).exists()
 
 
 def test_the_last_one_stays(client: Client, ana: Account) -> None:

@@ -174,6 +174,7 @@ def _removed(desk: Desk, here: Opened, *, with_talks: bool) -> str:
         except BaseException:
             trash.put_back(desk.files, desk.trash, item.id)
             raise
+    before.gone(desk.row, here.name)
     goes = desk.local(item.goes_at)
     return (
         f"The wiki {here.name} is in the trash, and stays there until {goes:%-d %B %Y}. {kept}"

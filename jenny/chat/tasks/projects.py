@@ -42,8 +42,12 @@ def take(workspace: Workspace, name: str) -> str:
     for chat in list(rows.select_related("workspace__owner")):
         deleting.delete(chat)
         count += 1
-    ProjectState.objects.filter(workspace=workspace, name=name).delete()
     return f"{count} {'conversation' if count == 1 else 'conversations'} inside it went with it."
+
+
+def gone(workspace: Workspace, name: str) -> None:
+    """Forget how far its log was read: another project of that name begins at its first line."""
+    ProjectState.objects.filter(workspace=workspace, name=name).delete()
 
 
 def taken_back(workspace: Workspace, files: Iterable[str], then: datetime) -> None:
