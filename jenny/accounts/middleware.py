@@ -99,9 +99,7 @@ class LoginMiddleware:
 
 def _is_listed(request: HttpRequest, user: Account) -> bool:
     """Whether the session is on the account's list; notes the visit and renews it once a day."""
-    row = LoginSession.objects.filter(
-        session_key=request.session.session_key or "", account=user
-    ).first()
+    row = LoginSession.of(request.session.session_key or "", user)
     if row is None:
         return False
     can_write = row.note_visit(access.client_address(request))

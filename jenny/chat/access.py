@@ -7,6 +7,7 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 
 from jenny.accounts import access
+from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
 from jenny.chat.models import Conversation
 
 
@@ -15,13 +16,19 @@ def conversation(request: HttpRequest, conversation_id: UUID) -> Conversation:
 
     :raises Http404: there is none, or it is somebody else's; which of the two is not said.
     """
-    account = access.account(request)
-    try:
-        return Conversation.objects.select_related("workspace__owner").get(
-            pk=conversation_id, workspace__owner=account, workspace__deleted_at=None
-        )
-    except Conversation.DoesNotExist as error:
-        raise Http404 from error
+    found = _OWN.first(conversation=conversation_id, account=access.account(request).pk)
+    if found is None:
+        raise Http404
+    return found
+
+
+_OWN = Prepared(
+    lambda: Conversation.objects.select_related("workspace__owner").filter(
+        pk=uuid_slot("conversation"),
+        workspace__owner=number_slot("account"),
+        workspace__deleted_at=None,
+    )
+)
 
 
 def deleted_is_not_found[**P](view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:

@@ -41,8 +41,10 @@ _KEPT_FORMAT = "\u200c\u200d"
 def block(root: Path) -> Block | None:
     """The block of the workspace at *root*; ``None`` when nothing waits for Dream."""
     legacy.if_free(root)
-    gone = edited.messages(root)
-    return _derive(root, gone) if gone else _BLOCKS.read(root)
+    made = _BLOCKS.read(root)
+    # Whoever is asked for them looks into a database; mostly nothing is there to leave out.
+    gone = edited.messages(root) if made is not None else edited.NONE
+    return _derive(root, gone) if gone else made
 
 
 def shown(root: Path) -> frozenset[int]:

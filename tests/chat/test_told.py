@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from jenny.agent.watch import Watch
 from jenny.chat.models import Conversation, Turn
 from jenny.chat.stream import START, Position, key, replay
-from jenny.chat.tasks import accept, publish, reap, turns
+from jenny.chat.tasks import accept, publish, reap, taking
 from jenny.chat.tasks.recorder import Recorder
 from tests.support.client import text_of
 from tests.support.stack import PASSWORD
@@ -36,10 +36,10 @@ def shown(valkey, chat: Conversation) -> dict[str, str]:
 
 def begun(turn_id: int) -> Recorder:
     """A worker's first steps: the turn is claimed, and the message taken."""
-    turn = Turn.claim(turn_id, "a worker")
-    assert turn is not None
-    recorder = Recorder(turn, Watch())
-    recorder.took(turns._take(turn, 0, "UTC"))
+    claimed = taking.claim(turn_id)
+    assert claimed is not None
+    recorder = Recorder(claimed.turn, Watch())
+    recorder.took(claimed.rows)
     return recorder
 
 

@@ -21,11 +21,18 @@ from jenny.accounts import caps, zones
 from jenny.accounts.caps import Caps
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Account, UsageDay, Used, Workspace
+from jenny.accounts.models.prepared import Prepared, number_slot
 from jenny.agent.preset import Preset
 from jenny.agent.tokens import Usage
 
 log = logging.getLogger(__name__)
 
+# Asked before each request to a model.
+_OWNER = Prepared(
+    lambda: Account.objects.filter(pk=number_slot("account")).only(
+        "time_zone", "max_tokens_per_day", "max_cost_per_day"
+    )
+)
 # What could not be counted while the database did not answer; counted with the next request.
 _UNCOUNTED: deque[tuple[int, dt.date, dict[str, Any]]] = deque(maxlen=1_000)
 
@@ -91,16 +98,17 @@ def caps_of(account: Account) -> Caps:
 
 def why_spent(account: int) -> str:
     """Why the account's runs ask no model today; empty: they may."""
-    row = (
-        Account.objects.filter(pk=account)
-        .only("time_zone", "max_tokens_per_day", "max_cost_per_day")
-        .first()
-    )
-    if row is None or not (bounds := caps_of(row)).are_set:
+    row = _OWNER.first(account=account)
+    return why_owner_is_spent(row) if row else ""
+
+
+def why_owner_is_spent(owner: Account) -> str:
+    """The same of an account whose row was read just now."""
+    if not (bounds := caps_of(owner)).are_set:
         return ""
-    used = used_today(row)
+    used = used_today(owner)
     said = caps.spent(bounds, used.tokens, used.cost)
-    return f"{said} {caps.until(row.time_zone)}" if said else ""
+    return f"{said} {caps.until(owner.time_zone)}" if said else ""
 
 
 def notices(workspace: Workspace) -> Iterator[Notice]:

@@ -2,12 +2,14 @@
 
 from typing import ClassVar
 
+from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.db import IntegrityError, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Lower
 
 from jenny.accounts.errors import AccountExists, OwnerExists, OwnerMissing
+from jenny.accounts.models.prepared import Prepared, number_slot
 from jenny.accounts.models.workspace import Workspace
 
 
@@ -95,9 +97,15 @@ class Account(AbstractUser):
 
     def keys(self) -> dict[str, str]:
         """The account's API keys by origin, decrypted; empty where one can no longer be read."""
-        return {row.origin: row.reveal() or "" for row in self.api_keys.all()}
+        return {row.origin: row.reveal() or "" for row in _KEYS.rows(account=self.pk)}
 
     def end_sessions(self, *, keep: str = "") -> int:
         """End every session of this account but the one with the key *keep*; how many."""
         rows = self.login_sessions.exclude(session_key=keep)
         return sum(row.end() for row in rows)
+
+
+# Asked by each turn. The table of keys knows this one.
+_KEYS = Prepared(
+    lambda: apps.get_model("accounts", "ApiKey").objects.filter(account=number_slot("account"))
+)

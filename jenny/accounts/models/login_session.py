@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from jenny.accounts.devices import describe
 from jenny.accounts.models.account import Account
+from jenny.accounts.models.prepared import Prepared, number_slot, text_slot
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ class LoginSession(models.Model):
     def __str__(self) -> str:
         """Whose it is, and the device."""
         return f"{self.account_id} {self.device}"
+
+    @classmethod
+    def of(cls, session_key: str, account: Account) -> "LoginSession | None":
+        """The login of *account* by that session; each request asks for it."""
+        return _LISTED.first(key=session_key, account=account.pk)
 
     @classmethod
     def begin(cls, request: HttpRequest, account: Account, address: str | None) -> None:
@@ -72,3 +78,10 @@ class LoginSession(models.Model):
         Session.objects.filter(session_key=self.session_key).delete()
         deleted, _ = self.delete()
         return bool(deleted)
+
+
+_LISTED = Prepared(
+    lambda: LoginSession.objects.filter(
+        session_key=text_slot("key"), account=number_slot("account")
+    )
+)

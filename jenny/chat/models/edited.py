@@ -1,10 +1,14 @@
 """Which messages were edited away, for those who read the history."""
 
+from datetime import datetime
 from pathlib import Path
+from uuid import UUID
 
 from django.conf import settings
+from django.db import models
 
 from jenny.accounts.models import Workspace
+from jenny.accounts.models.prepared import Prepared, text_slot
 from jenny.chat.models import Branch, Message
 from memory.history import stamps
 from memory.history.edited import NONE, Gone
@@ -16,11 +20,20 @@ def messages_gone(root: Path) -> Gone:
     if root.parent not in {folder, folder.resolve()}:
         # No workspace of this instance has its folder there.
         return NONE
-    chats = Branch.objects.filter(conversation__workspace__slug=root.name).values("conversation")
-    gone = Message.objects.filter(is_current=False, conversation__in=chats)
-    rows = gone.values_list("conversation_id", "pk", "created_at")
-    said = {(str(chat), pk): at for chat, pk, at in rows}
+    said = {(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)}
     if not said:
         return NONE
     owner = Workspace.objects.filter(slug=root.name).values_list("owner__time_zone", flat=True)
     return Gone(said, stamps.zone(root, owner.first() or ""))
+
+
+def _gone() -> models.QuerySet[Message, tuple[UUID, int, datetime]]:
+    chats = Branch.objects.filter(conversation__workspace__slug=text_slot("slug")).values(
+        "conversation"
+    )
+    gone = Message.objects.filter(is_current=False, conversation__in=chats)
+    return gone.values_list("conversation_id", "pk", "created_at")
+
+
+# Asked by each turn.
+_GONE = Prepared(_gone)

@@ -96,8 +96,11 @@ def begin_turn(conversation: Conversation) -> Turn | None:
 def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Message, Turn, bool]:
     """Message and turn in one transaction; a live turn takes the message in by itself."""
     with transaction.atomic():
-        conversation.locked()
-        turn = conversation.turns.filter(state__in=Turn.LIVE).first()
+        conversation.bump()
+        turn = Turn.live_in(conversation)
+        if not conversation.title:
+            conversation.title = first_words(text)
+            Conversation.objects.filter(pk=conversation.pk).update(title=conversation.title)
         message = Message.objects.create(
             conversation=conversation,
             kind=Message.Kind.USER,
@@ -107,11 +110,6 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
             event_number=conversation.next_event_number(1 if turn else 2),
             branch_id=conversation.branch_id,
         )
-        changes: dict[str, object] = {"active_at": Now()}
-        if not conversation.title:
-            conversation.title = first_words(text)
-            changes["title"] = conversation.title
-        Conversation.objects.filter(pk=conversation.pk).update(**changes)
         if turn is not None:
             return message, turn, False
         return message, Turn.objects.create(conversation=conversation), True
@@ -187,7 +185,7 @@ class Asked:
 def ask_to_end(conversation: Conversation) -> Asked:
     """Inside a transaction that holds the conversation: end a queued turn, and ask one that
     runs to end."""
-    live = conversation.turns.filter(state__in=Turn.LIVE).first()
+    live = Turn.live_in(conversation)
     if live is None:
         return Asked()
     won = Turn.objects.filter(pk=live.pk, state=Turn.State.QUEUED).update(

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
 from jenny.agent.errors import Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.tokens import estimate
@@ -28,6 +29,21 @@ logger = logging.getLogger(__name__)
 
 # How long others may hold the history while somebody waits for an answer.
 _LOCK_SECONDS = 2.0
+
+
+# What the provider counted last, of the context as it is now.
+_COUNTED = Prepared(
+    lambda: (
+        Turn.objects.filter(
+            conversation=uuid_slot("conversation"),
+            context_tokens__gt=0,
+            messages__pk__gte=number_slot("context_from"),
+            messages__is_current=True,
+        )
+        .order_by("-pk")
+        .values_list("context_tokens")[:1]
+    )
+)
 
 
 def fitting(turn: Turn, taken: Sequence[Message], toolbox: Toolbox, config: Config) -> SystemPrompt:
@@ -90,12 +106,9 @@ def _size(
     since, or else the estimate of all of it."""
     chat = turn.conversation
     fresh = sum(estimate(row.text) + estimate(row.context) for row in taken)
-    before = chat.turns.filter(
-        context_tokens__gt=0, messages__pk__gte=chat.context_from, messages__is_current=True
-    )
-    counted = before.order_by("-pk").values_list("context_tokens", flat=True).first()
+    counted = _COUNTED.first(conversation=chat.pk, context_from=chat.context_from)
     if counted:
-        return max(0, counted - turn.tokens_gone) + fresh
+        return max(0, counted[0] - turn.tokens_gone) + fresh
     rows = rows_of(chat, chat.context_from).prefetch_related("blocks").order_by("pk")
     said = sum(weight.tokens for weight in slices.weighed(list(rows)))
     return estimate(system.text) + estimate(json.dumps(list(schemas))) + said

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
 from jenny.agent.prompt import SystemPrompt
 from jenny.chat.models import Conversation, Summary
 from jenny.chat.prompt import build
@@ -30,10 +31,10 @@ def prompt_of(
 def stored_of(chat: Conversation) -> list[str]:
     """The summaries of what left the context, oldest first, but those that the prompt shows among
     what Dream has not read yet. Of what ``/new`` ended none, and nothing that is forgotten."""
-    rows: list[Summary] = list(
-        chat.summaries.filter(
-            message__is_current=True, first__lt=chat.context_from, message__gte=chat.session_from
-        ).order_by("message_id", "pk")
+    if not chat.context_from:
+        return []  # nothing left the context
+    rows = _STORED.rows(
+        conversation=chat.pk, context_from=chat.context_from, session_from=chat.session_from
     )
     if not rows:
         return []
@@ -50,3 +51,13 @@ def stored_of(chat: Conversation) -> list[str]:
         entries = own or [found[cursor] for cursor in row.cursors if cursor in found]
         texts += [entry.content for entry in without_forgotten(root, entries)]
     return texts
+
+
+_STORED = Prepared(
+    lambda: Summary.objects.filter(
+        conversation=uuid_slot("conversation"),
+        message__is_current=True,
+        first__lt=number_slot("context_from"),
+        message__gte=number_slot("session_from"),
+    ).order_by("message_id", "pk")
+)

@@ -1,30 +1,47 @@
 """What the model still sees of a conversation, read as values: rows of models cost many times as
 much, and a long conversation has hundreds."""
 
-from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 
+from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
 from jenny.chat.history import Piece, Said
 from jenny.chat.models import Block, Conversation, Message
+
+# Thinking and notes are never sent.
+_SENT = (Block.Kind.TEXT, Block.Kind.TOOL)
+# A message, once for each block of it.
+_SAID = Prepared(
+    lambda: (
+        Message.objects.filter(
+            conversation=uuid_slot("conversation"),
+            pk__gte=number_slot("context_from"),
+            is_current=True,
+        )
+        .order_by("pk", "blocks__pk")
+        .values_list(
+            "pk",
+            "kind",
+            "text",
+            "context",
+            "turn__state",
+            "turn__retried",
+            "blocks__step",
+            "blocks__kind",
+            "blocks__text",
+            "blocks__data",
+        )
+    )
+)
 
 
 def said_in(conversation: Conversation) -> list[Said]:
     """The messages that the model still sees, oldest first, with the blocks of the answers."""
-    rows = Message.objects.filter(
-        conversation=conversation, pk__gte=conversation.context_from, is_current=True
-    )
-    pieces = defaultdict(list)
-    # Thinking and notes are never sent.
-    blocks = Block.objects.filter(
-        message__in=rows.filter(kind=Message.Kind.ANSWER).values("pk"),
-        kind__in=(Block.Kind.TEXT, Block.Kind.TOOL),
-    )
-    for message, *piece in blocks.order_by("pk").values_list(
-        "message_id", "step", "kind", "text", "data"
-    ):
-        pieces[message].append(Piece(*piece))
-    return [
-        Said(kind, text, context, state or "", bool(is_retried), pieces.get(pk, ()))
-        for pk, kind, text, context, state, is_retried in rows.order_by("pk").values_list(
-            "pk", "kind", "text", "context", "turn__state", "turn__retried"
-        )
-    ]
+    rows = _SAID.rows(conversation=conversation.pk, context_from=conversation.context_from)
+    said = []
+    for _, blocks in groupby(rows, key=itemgetter(0)):
+        first, *others = blocks
+        _, kind, text, context, state, is_retried, *_ = first
+        pieces = tuple(Piece(*row[6:]) for row in (first, *others) if row[7] in _SENT)
+        said.append(Said(kind, text, context, state or "", bool(is_retried), pieces))
+    return said

@@ -1,11 +1,7 @@
 """Runs a turn: claim, prompt, loop, end. A turn is run at most once, whatever the queue does."""
 
 import logging
-import os
-import secrets
-import socket
 import time
-from datetime import UTC, datetime
 
 from celery import shared_task
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
@@ -21,8 +17,7 @@ from jenny.agent.provider import Provider
 from jenny.agent.watch import Watch
 from jenny.chat import history
 from jenny.chat.meter import meter
-from jenny.chat.models import Message, Turn
-from jenny.chat.prompt import turn_context
+from jenny.chat.models import Turn
 from jenny.chat.tasks.answers import answer_of
 from jenny.chat.tasks.changed import note_changes
 from jenny.chat.tasks.consolidation import after_turn
@@ -32,6 +27,7 @@ from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
 from jenny.chat.tasks.restated import hear
 from jenny.chat.tasks.said import said_in
+from jenny.chat.tasks.taking import Claimed, claim, take
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
@@ -51,11 +47,6 @@ STATES = {
 }
 
 
-def worker_name() -> str:
-    """Who holds a lease: this process, and no other that ever had its number."""
-    return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
 @shared_task(name="chat.run_turn")
 def run_turn(turn_id: int) -> None:
     """Run a queued turn. A turn that somebody has, or had, is left alone."""
@@ -69,19 +60,22 @@ def queue_turn(turn_id: int) -> None:
 
 def execute(turn_id: int) -> Turn | None:
     """Claim and run a turn in this process; ``None`` when it was not to be had."""
-    turn = Turn.claim(turn_id, worker_name())
-    if turn is None:
+    claimed = claim(turn_id)
+    if claimed is None:
         return None
     with Watch() as watch:
-        return _guarded(turn, Recorder(turn, watch), watch)
+        recorder = Recorder(claimed.turn, watch)
+        recorder.took(claimed.rows)
+        return _guarded(claimed, recorder, watch)
 
 
-def _guarded(turn: Turn, recorder: Recorder, watch: Watch) -> Turn:
+def _guarded(claimed: Claimed, recorder: Recorder, watch: Watch) -> Turn:
     """Run a claimed turn; whatever happens, it ends."""
+    turn = claimed.turn
     started = time.monotonic()
     PULSE.add(recorder)
     try:
-        outcome = _outcome(turn, recorder, watch)
+        outcome = _outcome(claimed, recorder, watch)
         _end(turn, recorder, outcome)
     except LOST:
         # Another process has ended the turn, or its conversation was deleted.
@@ -94,26 +88,26 @@ def _guarded(turn: Turn, recorder: Recorder, watch: Watch) -> Turn:
     return turn
 
 
-def _outcome(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
+def _outcome(claimed: Claimed, recorder: Recorder, watch: Watch) -> loop.Outcome:
     """The task's outermost edge: what breaks in between is an outcome, too."""
     try:
-        return _run(turn, recorder, watch)
+        return _run(claimed, recorder, watch)
     except LOST:
         raise
     except Exception:
-        log.exception("turn.broke", extra={"turn": turn.pk})
+        log.exception("turn.broke", extra={"turn": claimed.turn.pk})
         error = AgentError("broken", "Something in Jenny itself broke. What was written is kept.")
         return loop.Outcome(ending="failed", error=error)
 
 
-def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
+def _run(claimed: Claimed, recorder: Recorder, watch: Watch) -> loop.Outcome:
     """What happens between claim and end."""
+    turn = claimed.turn
     conversation = turn.conversation
     row = conversation.workspace
-    zone = row.owner.time_zone
+    hear(conversation, claimed.rows)
     try:
         config = workspace_config.load(row.root)
-        zone = config.get("agents.defaults.timezone") or zone
         endpoint, preset = model_for(row, conversation.preset)
         limits = limits_of(config)
         toolbox = toolbox_for(
@@ -126,26 +120,24 @@ def _run(turn: Turn, recorder: Recorder, watch: Watch) -> loop.Outcome:
             project=conversation.project,
         )
     except (WorkspaceError, AgentError) as error:
-        recorder.took(_take(turn, 0, zone))
         if isinstance(error, CallsPaused):
             said = error if isinstance(error, CallsSpent) else None
             return loop.Outcome(ending="spent" if said else "paused", error=said)
         return loop.Outcome(ending="failed", error=AgentError("workspace", error.sentence))
-    taken = _take(turn, 0, zone)
-    recorder.took(taken)
     turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
     recorder.prices = preset.prices
     recorder.window = (
         config.get("agents.defaults.contextWindowTokens"),
         config.get("agents.defaults.maxTokens"),
     )
-    system = fitting(turn, taken, toolbox, config)
+    system = fitting(turn, claimed.rows, toolbox, config)
 
     def inbox(step: int) -> list[messages.Message]:
         if step == 1:
             # Those that waited were taken a moment ago.
             return []
-        if rows := _take(turn, step, zone):
+        if rows := take(turn, step):
+            hear(conversation, rows)
             recorder.took(rows)
         return [history.user_message(row.text, row.context) for row in rows]
 
@@ -167,32 +159,6 @@ def limits_of(config: workspace_config.Config) -> Limits:
         max_steps=config.get("agents.defaults.maxToolIterations"),
         max_result_chars=config.get("agents.defaults.maxToolResultChars"),
     )
-
-
-def _take(turn: Turn, step: int, zone: str) -> list[Message]:
-    """Take the messages that wait. From here on they belong to this turn; with the newest of
-    them it is stored what the model is told of clock, *zone* and channel.
-
-    One that was asked to stop, or whose session ``/new`` has ended, takes none: they are for
-    the turn that follows.
-    """
-    with transaction.atomic():
-        conversation = turn.conversation.locked()
-        if not turn.renew(cancel_requested=False):
-            if not turn.renew():
-                # The turn was taken away; what waits is for the one that follows.
-                raise Cancelled("lost")
-            return []
-        if conversation.session_from != turn.conversation.session_from:
-            return []
-        rows = list(conversation.waiting())
-        for row in rows:
-            row.turn, row.step = turn, step
-            if row is rows[-1]:
-                row.context = turn_context(datetime.now(UTC), zone, "web")
-            row.save(update_fields=["turn", "step", "context"])
-    hear(turn.conversation, rows)
-    return rows
 
 
 def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:

@@ -89,7 +89,7 @@ def _first_id(workspace: Workspace, client_key: str) -> UUID:
 
 def _take_in(chat: Conversation, text: str, client_key: str) -> None:
     """A command is answered here and now, everything else is for the model."""
-    if client_key and chat.messages.filter(client_key=client_key).exists():
+    if client_key and chat.has_taken(client_key):
         # Sent again after a lost answer. What a command does (Stop) must not be done again.
         return
     call = commands.parse(text)

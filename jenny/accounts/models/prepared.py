@@ -1,0 +1,131 @@
+"""Queries of the ORM whose SQL is made once for a process.
+
+To put a query into SQL takes Django ten times as long as a database takes to answer it. What is
+asked for each message stands here as a query like any other, with slots for what differs.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import Expression
+from django.db.models.sql import UpdateQuery
+from django.db.models.sql.compiler import SQLCompiler
+
+
+class Slot(Expression):
+    """Where a value goes that is given at each use; *field* says how a database takes it. Never
+    null: that would be another query."""
+
+    def __init__(self, name: str, field: "models.Field[Any, Any]") -> None:
+        super().__init__(output_field=field)
+        self.name = name
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Any:
+        """A placeholder; the slot itself stands for its value."""
+        del compiler, connection
+        return "%s", [self]
+
+    def filled(self, value: object, connection: BaseDatabaseWrapper) -> Any:
+        """The *value* as that database takes it."""
+        return self.output_field.get_db_prep_value(value, connection)
+
+
+def number_slot(name: str) -> Slot:
+    """A slot for a whole number."""
+    return Slot(name, models.BigIntegerField())
+
+
+def text_slot(name: str) -> Slot:
+    """A slot for a text."""
+    return Slot(name, models.TextField())
+
+
+def uuid_slot(name: str) -> Slot:
+    """A slot for a UUID."""
+    return Slot(name, models.UUIDField())
+
+
+class Statement:
+    """SQL for one kind of database, with what makes its rows into objects."""
+
+    def __init__(self, compiler: SQLCompiler) -> None:
+        self.compiler = compiler
+        self.sql: str
+        self._params: tuple[Any, ...]
+        self.sql, self._params = compiler.as_sql()
+
+    def filled(
+        self, connection: BaseDatabaseWrapper, given: dict[str, object]
+    ) -> tuple[str, tuple[Any, ...]]:
+        """The SQL, and its parameters with what is *given* in the slots."""
+        return self.sql, tuple(
+            param.filled(given[param.name], connection) if isinstance(param, Slot) else param
+            for param in self._params
+        )
+
+
+class Prepared[Row]:
+    """A query with slots. *make* says it in the ORM's words; it is called at the first use."""
+
+    def __init__(self, make: Callable[[], models.QuerySet[Any, Row]]) -> None:
+        self._make = make
+        self._made: dict[str, tuple[models.QuerySet[Any, Row], Statement, Any]] = {}
+
+    def rows(self, **given: object) -> list[Row]:
+        """What it finds, with *given* in the slots."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        queryset, statement, converters = self._for(connection)
+        compiler = copy.copy(statement.compiler)
+        compiler.connection = connection
+        filled = statement.filled(connection, given)
+        # Django asks the query for a compiler, and the compiler for the SQL and for what turns
+        # columns into values: all of it is there.
+        vars(compiler).update(as_sql=lambda **_: filled, get_converters=lambda _: converters)
+        query = copy.copy(queryset.query)
+        vars(query).update(get_compiler=lambda *_, **__: compiler)
+        asked = type(queryset)(model=queryset.model, query=query)
+        # What evaluates a queryset, without the copies that are made to refine one.
+        iterate: Any = queryset._iterable_class  # noqa: SLF001 - there is no public name
+        return list(iterate(asked))
+
+    def first(self, **given: object) -> Row | None:
+        """The first of them; ``None``: it finds nothing."""
+        return next(iter(self.rows(**given)), None)
+
+    def _for(
+        self, connection: BaseDatabaseWrapper
+    ) -> tuple[models.QuerySet[Any, Row], Statement, Any]:
+        made = self._made.get(connection.vendor)
+        if made is None:
+            queryset = self._make()
+            compiler = queryset.query.get_compiler(connection=connection)
+            statement = Statement(compiler)
+            fields = [column[0] for column in compiler.select[: compiler.col_count]]
+            made = queryset, statement, compiler.get_converters(fields)
+            self._made[connection.vendor] = made
+        return made
+
+
+class PreparedUpdate:
+    """The same for an update: of the rows that *make* says, to *values*, which may be slots."""
+
+    def __init__(self, make: Callable[[], models.QuerySet[Any, Any]], **values: object) -> None:
+        self._make = make
+        self._values = values
+        self._made: dict[str, Statement] = {}
+
+    def run(self, **given: object) -> int:
+        """How many rows it changed, with *given* in the slots."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        statement = self._made.get(connection.vendor)
+        if statement is None:
+            query: Any = self._make().query.chain(UpdateQuery)
+            query.add_update_values(self._values)
+            statement = Statement(query.get_compiler(connection=connection))
+            self._made[connection.vendor] = statement
+        with connection.cursor() as cursor:
+            cursor.execute(*statement.filled(connection, given))
+            return int(cursor.rowcount)
