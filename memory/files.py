@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from jenny.workspace import names
@@ -61,6 +62,7 @@ INSTRUCTIONS = "AGENTS.md"
 GUIDE = "prompts/dream.md"
 SKILLS = "skills"
 SKILL_FILE = "SKILL.md"
+HISTORY = "memory/history.jsonl"
 CURSOR = "memory/.dream_cursor"
 
 # What versions are kept of (``jenny.workspace.versions.tracked``) is exactly what Dream can write,
@@ -73,6 +75,8 @@ def memory_file(root: Path, path: str) -> MemoryFile | None:
     own name is a link that leads there."""
     if (found := BY_PATH.get(path)) is not None:
         return found
+    if is_book(path):
+        return None
     for file in MEMORY_FILES:
         named = root / file.path
         if named.is_symlink() and os.path.realpath(named) == str(root / path):
@@ -80,6 +84,13 @@ def memory_file(root: Path, path: str) -> MemoryFile | None:
     return None
 
 
+def is_book(path: str) -> bool:
+    """Whether it is one of the pipeline's own books: the history, the cursors, what was
+    forgotten and pinned."""
+    return path == HISTORY or path.startswith("memory/.")
+
+
+@lru_cache(maxsize=4_096)
 def skill_of(path: str) -> str | None:
     """The folder of the skill whose ``SKILL.md`` this is, in any spelling; else ``None``."""
     match [names.disguised(part) for part in path.split("/")]:
@@ -88,6 +99,7 @@ def skill_of(path: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4_096)
 def canonical(path: str) -> str:
     """The one right spelling of a file that this table knows; any other path as it is."""
     return _SPELLINGS.get("/".join(names.disguised(part) for part in path.split("/")), path)

@@ -19,9 +19,7 @@ from memory import consents, files
 KEEPERS = frozenset({"pipeline", "restore"})
 PEOPLE = KEEPERS | {"browser", "command", "setup"}
 
-HISTORY = "memory/history.jsonl"
 ARCHIVE = "memory/archive"
-_HIDDEN = "memory/."
 
 
 def guard(change: Change) -> None:
@@ -30,10 +28,12 @@ def guard(change: Change) -> None:
     Raises:
         WriteRefused: with rule ``spelling``, ``protected`` or ``consent``.
     """
-    plain = "/".join(names.disguised(part) for part in change.path.split("/"))
     kind = change.actor.kind
     _refuse_spelling(change.path)
-    if (plain == HISTORY or plain.startswith(_HIDDEN)) and kind not in KEEPERS:
+    if kind in KEEPERS:
+        return
+    plain = "/".join(names.disguised(part) for part in change.path.split("/"))
+    if files.is_book(plain):
         _refuse(change.path, "is kept by the memory pipeline, which alone writes it", "protected")
     if f"{plain}/".startswith(f"{ARCHIVE}/") and kind not in PEOPLE:
         _refuse(change.path, "belongs to the archive, which is only added to", "protected")

@@ -29,9 +29,8 @@ class Lines:
     """An open file, as long as it was when it was opened. ``stamp``: what changes whenever
     anybody else writes to it or puts another in its place."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, status: os.stat_result) -> None:
         self._fd = fd
-        status = os.fstat(fd)
         self.size = status.st_size
         self.stamp = _stamp(status)
         # Its end, of which whoever adds wants to know several things.
@@ -57,10 +56,13 @@ class Lines:
 class GrowingLines(Lines):
     """A file that lines are added to; made by ``open_growing``."""
 
-    def __init__(self, fd: int, folder: int, about: tuple[Path, str, Actor]) -> None:
-        super().__init__(fd)
+    def __init__(
+        self, fd: int, status: os.stat_result, folder: int, about: tuple[Path, str, Actor]
+    ) -> None:
+        super().__init__(fd, status)
         self._folder = folder
         self._about = about
+        self._others: dict[str, int] = {}
 
     def add(self, data: bytes) -> None:
         """Add *data* at the end, durably. The rules are told of it as a change from nothing.
@@ -103,16 +105,13 @@ class GrowingLines(Lines):
             PathRefused: it is no plain file, or may not be read.
         """
         try:
-            fd = os.open(name, _READING, dir_fd=self._folder)
+            fd = self._other(name)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise PathRefused(_unreadable(self._beside(name), error)) from error
-        try:
-            _check_plain(fd, self._beside(name))
-            return os.pread(fd, most, 0)
-        finally:
-            os.close(fd)
+        _check_plain(fd, self._beside(name))
+        return os.pread(fd, most, 0)
 
     def note(self, name: str, data: bytes) -> None:
         """Replace a few bytes of state that can be derived again, in the file of that name in the
@@ -130,10 +129,37 @@ class GrowingLines(Lines):
         beside = self._beside(name)
         apply_rules([Change(beside, None, data, actor, root)])
         try:
-            if not _written_over(self._folder, name, data):
+            if not self._written_over(name, data):
                 atomic.replace(self._folder, name, data, synced=False)
+                if (old := self._others.pop(name, None)) is not None:
+                    os.close(old)
         except OSError as error:
             raise _failed(beside, error) from error
+
+    def close(self) -> None:
+        """Close it, and what was opened beside it."""
+        for fd in (self._fd, *self._others.values()):
+            os.close(fd)
+
+    def _other(self, name: str) -> int:
+        """A descriptor of the file of that name in the same folder; it stays open as long."""
+        if name not in self._others:
+            try:
+                fd = os.open(name, _WRITING & ~os.O_CREAT, dir_fd=self._folder)
+            except PermissionError:
+                fd = os.open(name, _READING, dir_fd=self._folder)
+            self._others[name] = fd
+        return self._others[name]
+
+    def _written_over(self, name: str, data: bytes) -> bool:
+        """Whether *data* took the place of as many bytes in a plain file of one name."""
+        try:
+            fd = self._other(name)
+            status = os.fstat(fd)
+            fits = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+            return fits and status.st_size == len(data) and os.pwrite(fd, data, 0) == len(data)
+        except OSError:
+            return False
 
     def _beside(self, name: str) -> str:
         return f"{self._about[1].rpartition('/')[0]}/{name}"
@@ -163,8 +189,7 @@ def open_lines(root: Path, path: str) -> Iterator[Lines | None]:
     except OSError as error:
         raise PathRefused(_unreadable(path, error)) from error
     try:
-        _check_plain(fd, path)
-        yield Lines(fd)
+        yield Lines(fd, _check_plain(fd, path))
     finally:
         os.close(fd)
 
@@ -184,11 +209,12 @@ def open_growing(root: Path, path: str, actor: Actor) -> Iterator[GrowingLines]:
     *folders, name = path.split("/")
     try:
         with paths.open_folder(root, tuple(folders), make=True) as folder:
-            fd = _open_own(folder, name, path)
+            opened = _open_own(folder, name, path)
+            file = GrowingLines(*opened, folder, (root, path, actor))
             try:
-                yield GrowingLines(fd, folder, (root, path, actor))
+                yield file
             finally:
-                os.close(fd)
+                file.close()
     except OSError as error:
         raise _failed(path, error) from error
 
@@ -220,42 +246,30 @@ def _stamp(status: os.stat_result) -> Stamp:
     )
 
 
-def _written_over(folder: int, name: str, data: bytes) -> bool:
-    """Whether *data* took the place of as many bytes in a plain file of one name."""
-    try:
-        fd = os.open(name, _WRITING & ~os.O_CREAT, dir_fd=folder)
-    except OSError:
-        return False
-    try:
-        status = os.fstat(fd)
-        fits = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
-        return fits and status.st_size == len(data) and os.pwrite(fd, data, 0) == len(data)
-    finally:
-        os.close(fd)
-
-
-def _open_own(folder: int, name: str, path: str) -> int:
-    """A descriptor of a plain file that has no second name."""
+def _open_own(folder: int, name: str, path: str) -> tuple[int, os.stat_result]:
+    """A descriptor of a plain file that has no second name, and its status."""
     fd = os.open(name, _WRITING, 0o666, dir_fd=folder)
     try:
-        if _check_plain(fd, path) == 1:
-            return fd
-        lines = Lines(fd)
+        status = _check_plain(fd, path)
+        if status.st_nlink == 1:
+            return fd, status
+        lines = Lines(fd, status)
         atomic.replace(folder, name, lines.read(0, lines.size))
     except BaseException:
         os.close(fd)
         raise
     os.close(fd)
-    return os.open(name, _WRITING, 0o666, dir_fd=folder)
+    fd = os.open(name, _WRITING, 0o666, dir_fd=folder)
+    return fd, os.fstat(fd)
 
 
-def _check_plain(fd: int, path: str) -> int:
-    """How many names the open file has; refuses what is no plain file."""
+def _check_plain(fd: int, path: str) -> os.stat_result:
+    """The status of the open file; refuses what is no plain one."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         message = f"{names.shown(path)} is no plain file. Nothing was read or written. Move it."
         raise PathRefused(message)
-    return status.st_nlink
+    return status
 
 
 def _check_lock(root: Path) -> None:

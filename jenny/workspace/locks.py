@@ -4,6 +4,9 @@ A thread takes them in that order and may take one again that it holds; against 
 an error at once instead of a deadlock some day. The lock is the operating system's (``flock``): it
 goes when its holder dies. After taking one, the lock file is checked to be still the one in the
 folder, since somebody may have removed or replaced it meanwhile.
+
+Nobody starves: who finds a lock taken goes through its turnstile, one at a time, and leaves a mark
+in the lock file; whoever releases the lock and wants it again at once sees that, and queues behind.
 """
 
 import contextlib
@@ -35,15 +38,23 @@ LOCK_FILES = {
     Level.HISTORY: "memory/.history.lock",
     Level.GIT: f"{OWN_FOLDER}/git.lock",
 }
+_TURNSTILES = {level: f"{OWN_FOLDER}/{level.name.lower()}.next" for level in Level}
 # The history's files: whoever changes one of them holds the history lock as well.
 _OF_HISTORY = ("memory/history.jsonl", "memory/.cursor", "memory/.dream_cursor")
 _OF_HISTORY_TOO = "memory/archive/history-"
+
+
+# A lock file says which process has it, and then whether somebody waits. As long for everybody:
+# making the file shorter first would wait for the disk.
+_HOLDER_BYTES = 20
+_NOBODY, _SOMEBODY = b" ", b"w"
 
 
 @dataclass(frozen=True)
 class _Held:
     root: Path
     level: Level
+    path: str
     fd: int
 
 
@@ -58,6 +69,9 @@ _mine = _Mine()
 _guard = threading.Lock()
 _threads: dict[tuple[Path, Level], threading.Lock] = {}
 _open: set[int] = set()
+# Lock files that nobody holds are kept open for the next time, the latest of them.
+_kept: dict[str, int] = {}
+_MOST_KEPT = 32
 
 
 @contextlib.contextmanager
@@ -79,14 +93,15 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
     if not threads.acquire(timeout=max(timeout, 0)):
         raise LockTimeout(_busy(level, timeout, "another task of this process"))
     try:
-        held = _Held(root, level, _take(root, level, deadline, timeout))
+        path = f"{root}/{LOCK_FILES[level]}"
+        held = _Held(root, level, path, _take(root, path, level, deadline, timeout))
         _mine.held.append(held)
         try:
             yield True
         finally:
             if held in _mine.held:  # not in a child that was forked meanwhile
                 _mine.held.remove(held)
-                _close(held.fd)
+                _release(held.path, held.fd)
     finally:
         threads.release()
 
@@ -131,23 +146,17 @@ def _thread_lock(root: Path, level: Level) -> threading.Lock:
         return _threads.setdefault((root, level), threading.Lock())
 
 
-def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
-    """The lock file's descriptor, locked.
-
-    Who waits first takes a turnstile: whoever releases the lock and wants it again at once must
-    queue behind, so that nobody starves.
-    """
-    turnstile = f"{root}/{OWN_FOLDER}/{level.name.lower()}.next"
-    path = f"{root}/{LOCK_FILES[level]}"
+def _take(root: Path, path: str, level: Level, deadline: float, timeout: float) -> int:
+    """The descriptor of the lock file at *path*, locked."""
+    turnstile = f"{root}/{_TURNSTILES[level]}"
     try:
         try:
-            fd = _in_turn(turnstile, path, level, deadline, timeout)
+            fd = _at_once(path) or _in_turn(turnstile, path, level, deadline, timeout)
         except FileNotFoundError:
             _make_folders(root, turnstile, path)
             fd = _in_turn(turnstile, path, level, deadline, timeout)
-        # For the sentence of who waits; on a full disk it is left out. As long for every process:
-        # making the file shorter first would wait for the disk.
-        mine = b"%-19d\n" % os.getpid()
+        # For the sentence of who waits; on a full disk it is left out.
+        mine = b"%-19d\n" % os.getpid() + _NOBODY
         with contextlib.suppress(OSError):
             if os.pread(fd, len(mine), 0) != mine:
                 os.pwrite(fd, mine, 0)
@@ -157,8 +166,27 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
     return fd
 
 
+def _at_once(path: str) -> int | None:
+    """A descriptor of the file that is at *path* now, locked, where nobody has it or waits."""
+    with _guard:
+        fd = _kept.pop(path, None)
+    if fd is None:
+        fd = _opened(path)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_same(fd, path) and os.pread(fd, 1, _HOLDER_BYTES) != _SOMEBODY:
+            return fd
+    except BlockingIOError:
+        pass
+    except BaseException:
+        _close(fd)
+        raise
+    _close(fd)
+    return None
+
+
 def _in_turn(turnstile: str, path: str, level: Level, deadline: float, timeout: float) -> int:
-    """A descriptor of the file at *path*, locked; the turnstile is free again."""
+    """A descriptor of the file that is at *path* now, locked; the turnstile is free again."""
     turn = _flock(turnstile, level, deadline, timeout)
     try:
         return _flock(path, level, deadline, timeout)
@@ -176,15 +204,16 @@ def _make_folders(root: Path, *files: str) -> None:
 
 
 def _flock(path: str, level: Level, deadline: float, timeout: float) -> int:
-    """Lock *path* with an own descriptor; wait until *deadline* (monotonic seconds)."""
+    """Lock *path* with a descriptor of its own; wait until *deadline* (monotonic seconds)."""
     pause = 0.0005
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        _open.add(fd)
+        fd = _opened(path)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+            with contextlib.suppress(OSError):
+                os.pwrite(fd, _SOMEBODY, _HOLDER_BYTES)
+            holder = os.pread(fd, _HOLDER_BYTES, 0).decode("ascii", "replace").strip()
             _close(fd)
             if time.monotonic() >= deadline:
                 who = f"process {holder}" if holder.isdigit() else "another process"
@@ -200,6 +229,13 @@ def _flock(path: str, level: Level, deadline: float, timeout: float) -> int:
         _close(fd)
 
 
+def _opened(path: str) -> int:
+    """A new descriptor of a lock file."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    _open.add(fd)
+    return fd
+
+
 def _is_same(fd: int, path: str) -> bool:
     """Whether the locked file is still the one in the folder."""
     mine = os.fstat(fd)
@@ -208,6 +244,16 @@ def _is_same(fd: int, path: str) -> bool:
     except FileNotFoundError:
         return False
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _release(path: str, fd: int) -> None:
+    """Release a lock; its file stays open."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    with _guard:
+        _kept[path] = fd
+        oldest = _kept.pop(next(iter(_kept))) if len(_kept) > _MOST_KEPT else None
+    if oldest is not None:
+        _close(oldest)
 
 
 def _close(fd: int) -> None:
@@ -230,6 +276,7 @@ def _forget() -> None:
         with contextlib.suppress(OSError):
             os.close(fd)
     _open.clear()
+    _kept.clear()
     _threads.clear()
     _mine.held.clear()
     global _guard  # noqa: PLW0603  (another thread of the parent may have held it at the fork)

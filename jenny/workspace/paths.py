@@ -19,6 +19,8 @@ from jenny.workspace.errors import FileMissing, PathRefused
 type Stamp = tuple[int, int, int, int]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# The real folders of workspaces, by the names they are asked for by.
+_REAL: dict[Path, tuple[Path, tuple[int, int]]] = {}
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,26 @@ class Place:
 
 def real_root(root: Path) -> Path:
     """The workspace's real folder; it may itself be reached by a link."""
+    # Asked at every turn. The same folder at both names: nothing was moved or linked elsewhere.
+    known = _REAL.get(root)
+    if known is not None and known[1] == _folder_at(root) == _folder_at(known[0], follow=False):
+        return known[0]
     real = Path(os.path.realpath(root))
-    if not real.is_dir():
+    found = _folder_at(real, follow=False)
+    if found is None:
         message = f"There is no workspace folder at {real}."
         raise FileMissing(message)
+    _REAL[root] = (real, found)
     return real
+
+
+def _folder_at(path: Path, *, follow: bool = True) -> tuple[int, int] | None:
+    """What tells the folder at *path* from any other; ``None``: no folder is there."""
+    try:
+        status = os.stat(path, follow_symlinks=follow)  # noqa: PTH116  (asked often)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
 
 
 def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
@@ -155,9 +172,12 @@ def open_folder(root: Path, parts: tuple[str, ...], *, make: bool = False) -> It
 
     *make*: missing folders are made, durably.
     """
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:  # mostly it is a folder right in the root, which need not be opened for that
+        fd, rest = os.open(f"{root}/{parts[0]}", _FOLDER), parts[1:]
+    except (IndexError, FileNotFoundError):
+        fd, rest = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), parts
     try:
-        for part in parts:
+        for part in rest:
             inner = _inner(fd, part, make=make)
             os.close(fd)
             fd = inner

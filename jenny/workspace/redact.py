@@ -8,15 +8,15 @@ stand in different messages cannot be known.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from jenny.workspace import secret_forms as forms
 
 _MARK = "[redacted: {}]"
-# Characters of the shortest key.
-_LEAST = 14
+# Keys are of these characters, and none is shorter.
+_OF_KEYS = bytes(ord("x") if ord("!") <= byte <= ord("~") else ord(" ") for byte in range(256))
+_LONG = re.compile(b"x" * 14 + b"x*")
 # What stands for a key in instructions.
 _PLACEHOLDER = re.compile(r"x{6,}|X{6,}|your[-_]|[-_]here\b|\.{3}", re.IGNORECASE)
 _NAMES = ("KEY", "SECRET", "TOKEN", "PASSW")
@@ -47,8 +47,7 @@ def redact(text: str) -> Redacted:
         work.text = forms.PRIVATE.sub(lambda _: work.mark("private key"), work.text)
     if "Private-Lines" in text:
         work.behind(forms.PUTTY, "private key")
-    # Only where words are this long can a key be: one look at most texts is enough.
-    long = " ".join(word for word in text.split() if len(word) >= _LEAST)
+    long = _long_words(text)
     for form in forms.FORMS if long else ():
         for hint in form.hints:
             if hint in long:
@@ -58,6 +57,13 @@ def redact(text: str) -> Redacted:
         work.plain_keys()
     _named(work)
     return Redacted(work.text, tuple(Hit(kind, count) for kind, count in work.found.items()))
+
+
+def _long_words(text: str) -> str:
+    """The words in which a key may be. Most texts have none, and one quick look finds that out."""
+    data = text.encode(errors="replace")
+    words = [data[slice(*found.span())] for found in _LONG.finditer(data.translate(_OF_KEYS))]
+    return b" ".join(words).decode("ascii")
 
 
 def _named(work: "_Work") -> None:
@@ -87,11 +93,11 @@ class _Work:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.found: Counter[str] = Counter()
+        self.found: dict[str, int] = {}
 
     def mark(self, kind: str) -> str:
         """What stands in the secret's place."""
-        self.found[kind] += 1
+        self.found[kind] = self.found.get(kind, 0) + 1
         return _MARK.format(kind)
 
     def keys(self, form: forms.Form) -> None:

@@ -80,6 +80,5 @@ def _content(root: Path, path: str, history: GrowingLines | None) -> bytes:
 def number(data: bytes) -> int | None:
     """The number that the bytes are, with white space around; ``None`` for anything else."""
     match = _NUMBER.fullmatch(data)
-    if match is None or int(match[1]) > MAX_CURSOR:
-        return None
-    return int(match[1])
+    value = int(match[1]) if match else MAX_CURSOR + 1
+    return value if value <= MAX_CURSOR else None

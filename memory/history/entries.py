@@ -18,6 +18,7 @@ FILE = "memory/history.jsonl"
 MAX_CURSOR = 2**62
 STAMP = "%Y-%m-%d %H:%M"
 _BOM = "\ufeff"
+_TO_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def render(entry: Entry) -> bytes:
             row[name] = value
     if not entry.prompt_visible:
         row["prompt_visible"] = False
-    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    return _TO_JSON(row).encode() + b"\n"
 
 
 def _text(value: object) -> str:

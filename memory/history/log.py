@@ -10,8 +10,9 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from jenny.agent.messages import clean
@@ -24,7 +25,7 @@ from jenny.workspace.rules import Actor
 from jenny.workspace.stamped import Kept
 from memory.errors import CursorBroken
 from memory.history import archive, cursors, legacy, pieces, stamps, tail
-from memory.history.entries import FILE, MAX_CURSOR, STAMP, Entry, NewEntry, parse, render
+from memory.history.entries import FILE, MAX_CURSOR, Entry, NewEntry, parse, render
 
 # How each history stood when this process last added to it, and the cursor it gave out last.
 _LAST: Kept[tuple[Stamp, int]] = Kept(256)
@@ -42,6 +43,9 @@ _USED_UP = (
     f"{PATH} holds a cursor so large that no higher one can be given out. Nothing was added. "
     "Correct that line."
 )
+
+type Draft = partial[Entry]
+"""An entry but for its cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +75,22 @@ def append(
         LockTimeout, WriteFailed, PathRefused: nothing was added, and the caller must advance
             nothing.
     """
-    stamp = _stamper(root, zone)
+    real = paths.real_root(root)
+    stamp = _stamper(real, zone)
     drafts, hits = _drafts(entries, stamp)
     if not drafts:
         return Appended()
     if one_group and len(drafts) > 1:
         drafts = _grouped(drafts)
-    with writing(root, timeout=timeout) as (real, file):
+    _settle(real, timeout)
+    with (
+        locks.hold(real, Level.HISTORY, timeout=timeout),
+        linefile.open_growing(real, PATH, ACTOR) as file,
+    ):
         first = _first_cursor(real, file)
         if first + len(drafts) > MAX_CURSOR:
             raise WriteFailed(_USED_UP)
-        made = tuple(replace(entry, cursor=first + at) for at, entry in enumerate(drafts))
+        made = tuple(draft(first + at) for at, draft in enumerate(drafts))
         file.add(b"".join(map(render, made)))
         _LAST.put(str(real), (file.stamp, made[-1].cursor))
         note_last(file, made[-1].cursor)
@@ -93,15 +102,20 @@ def writing(
     root: Path, *, timeout: float = locks.TIMEOUT_SECONDS
 ) -> Iterator[tuple[Path, GrowingLines]]:
     """The workspace's real folder and its history file, under the history lock."""
-    # Opening it settles what a crash cut short, a restore of the history among it.
     real = paths.real_root(root)
-    acts.settle_if_free(real)
-    legacy.before_adding(real, timeout=timeout)
+    _settle(real, timeout)
     with (
         locks.hold(real, Level.HISTORY, timeout=timeout),
         linefile.open_growing(real, PATH, ACTOR) as file,
     ):
         yield real, file
+
+
+def _settle(real: Path, timeout: float) -> None:
+    """What comes before adding: what a crash cut short, a restore of the history among it, and
+    the history of an older program."""
+    acts.settle_if_free(real)
+    legacy.before_adding(real, timeout=timeout)
 
 
 def note_last(file: GrowingLines, cursor: int) -> None:
@@ -181,9 +195,9 @@ def _number(line: bytes) -> int | None:
 
 def _drafts(
     entries: Sequence[NewEntry], stamp: Callable[[datetime | None], str]
-) -> tuple[list[Entry], tuple[Hit, ...]]:
+) -> tuple[list[Draft], tuple[Hit, ...]]:
     """The entries as they will stand, with no cursors yet, and the secrets found in them."""
-    drafts: list[Entry] = []
+    drafts: list[Draft] = []
     hits: dict[str, int] = {}
     for new in entries:
         safe = redact(clean(new.content))
@@ -191,32 +205,29 @@ def _drafts(
             raise ValueError("An entry of the history must say something.")
         for hit in safe.hits:
             hits[hit.kind] = hits.get(hit.kind, 0) + hit.count
-        made = [
-            Entry(
-                cursor=0,
-                timestamp=stamp(new.when),
-                content=content,
-                kind=new.kind,
-                conversation=new.conversation,
-                messages=new.messages,
-                prompt_visible=new.prompt_visible,
-            )
-            for content in pieces.cut(safe.text, new.kind)
-        ]
+        draft = partial(
+            Entry,
+            timestamp=stamp(new.when),
+            kind=new.kind,
+            conversation=new.conversation,
+            messages=new.messages,
+            prompt_visible=new.prompt_visible,
+        )
+        made = [partial(draft, content=content) for content in pieces.cut(safe.text, new.kind)]
         drafts += _grouped(made) if len(made) > 1 else made
     return drafts, tuple(Hit(kind, count) for kind, count in hits.items())
 
 
-def _grouped(drafts: list[Entry]) -> list[Entry]:
+def _grouped(drafts: list[Draft]) -> list[Draft]:
     """The entries as the parts of one group."""
     group, count = secrets.token_hex(6), len(drafts)
     return [
-        replace(entry, group=group, part=(number, count)) for number, entry in enumerate(drafts, 1)
+        partial(draft, group=group, part=(number, count)) for number, draft in enumerate(drafts, 1)
     ]
 
 
-def _stamper(root: Path, fallback: str) -> Callable[[datetime | None], str]:
+def _stamper(real: Path, fallback: str) -> Callable[[datetime | None], str]:
     """What makes stamps of aware times (``None``: of now) in the workspace's zone."""
-    zone = stamps.zone(root, fallback)
+    zone = stamps.zone(real, fallback)
     now = datetime.now(UTC)
-    return lambda when: (when or now).astimezone(zone).strftime(STAMP)
+    return lambda when: stamps.stamp((when or now).astimezone(zone))

@@ -143,6 +143,39 @@ def test_a_lock_file_that_was_replaced_is_noticed(root: Path) -> None:
     assert got == [True]
 
 
+def test_a_lock_file_replaced_between_two_holds_is_noticed(root: Path) -> None:
+    """The file of a lock is kept open for the next time; another one in its place is taken then."""
+    path = root / LOCK_FILES[Level.HISTORY]
+    with hold(root, Level.HISTORY):
+        pass
+    path.rename(path.with_name("moved"))
+    path.touch()
+    with (
+        held_elsewhere(root, Level.HISTORY),
+        pytest.raises(LockTimeout),
+        hold(root, Level.HISTORY, timeout=0.1),
+    ):
+        pass
+    path.unlink()
+    with hold(root, Level.HISTORY):
+        assert os.fstat(locks._mine.held[0].fd).st_ino == path.stat().st_ino
+
+
+def test_who_gave_up_waiting_holds_nobody_up(root: Path) -> None:
+    """The mark of somebody who waits no more, or was killed while waiting, stops nobody."""
+    path = root / LOCK_FILES[Level.WORKSPACE]
+    with held_elsewhere(root, Level.WORKSPACE):
+        with pytest.raises(LockTimeout), hold(root, Level.WORKSPACE, timeout=0):
+            pass
+        with start("hold", root, Level.WORKSPACE.name) as waiting:
+            mark = path.read_bytes()
+            assert mark.endswith(b"w")
+            waiting.kill()
+    for _ in range(3):
+        with hold(root, Level.WORKSPACE, timeout=0):
+            assert path.read_bytes().split() == [b"%d" % os.getpid()]
+
+
 def test_removed_lock_folders_are_made_again(root: Path, workspace: Workspace) -> None:
     """Somebody who tidies the folder away breaks nothing; a removed workspace is not revived."""
     workspace.write("a.md", b"a")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from jenny.workspace.files import Actor, Workspace, open_workspace
+from jenny.workspace.paths import real_root
 
 OUTSIDE = [
     "..",
@@ -140,6 +141,24 @@ def test_the_workspace_may_itself_be_reached_by_a_link(root: Path, tmp_path: Pat
     assert workspace.relative(alias / "a.md") == workspace.relative(root / "a.md") == "a.md"
     with pytest.raises(PathRefused):
         workspace.read(f"{alias}/../workspace_evil/secret.md")
+
+
+def test_a_workspace_that_was_moved_is_found_where_its_name_leads_now(
+    root: Path, tmp_path: Path
+) -> None:
+    """Its name is a link that leads to another folder, or becomes one: the next look sees it."""
+    link, other = tmp_path / "link", tmp_path / "other"
+    link.symlink_to(root)
+    other.mkdir()
+    assert (real_root(link), real_root(root)) == (root, root)
+    link.unlink()
+    link.symlink_to(other)
+    assert real_root(link) == other
+    root.rename(tmp_path / "moved")
+    with pytest.raises(FileMissing):
+        real_root(root)
+    root.symlink_to(tmp_path / "moved")
+    assert real_root(root) == tmp_path / "moved"
 
 
 def test_hard_links_are_read_but_not_written(root: Path, workspace: Workspace) -> None:

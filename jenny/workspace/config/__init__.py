@@ -7,7 +7,7 @@ changing.
 
 from jenny.workspace.config.document import Raw
 from jenny.workspace.config.fields import BY_KEY, FIELDS, GROUPS, PRESET_FIELDS
-from jenny.workspace.config.funnel import change, is_old, load, migrate
+from jenny.workspace.config.funnel import change, is_old, load, load_real, migrate
 from jenny.workspace.config.kinds import Field, Value
 from jenny.workspace.config.values import Config, PresetConfig
 
@@ -24,5 +24,6 @@ __all__ = [
     "change",
     "is_old",
     "load",
+    "load_real",
     "migrate",
 ]

@@ -45,7 +45,11 @@ def load(root: Path) -> Config:
     Raises:
         FileMissing: there is no workspace folder.
     """
-    real = paths.real_root(root)
+    return load_real(paths.real_root(root))
+
+
+def load_real(real: Path) -> Config:
+    """The same of a workspace whose real folder is known already."""
     stamps = stored.stamps(real)
     cached = _cache.get(real)
     if cached and cached.stamps == stamps and _same_variables(cached.variables):

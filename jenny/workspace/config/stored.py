@@ -83,7 +83,7 @@ def look(root: Path) -> Stored:
 
 def stamps(root: Path) -> tuple[paths.Stamp | None, ...]:
     """What changes when any of the files that count changes."""
-    return tuple(paths.stamp(f"{root}/{name}") for name in (NAME, BACKUP, KEPT))
+    return tuple([paths.stamp(f"{root}/{name}") for name in (NAME, BACKUP, KEPT)])
 
 
 def set_aside(root: Path, data: bytes) -> str:
