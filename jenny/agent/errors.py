@@ -5,6 +5,7 @@
     │   └── CallsSpent         the day's limit is used up; the same until tomorrow
     └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
+    NoAddress                  whoever typed it: what can be no model's address, in a sentence
     Malformed                  nobody: the provider makes a fault of it
     Cancelled                  nobody: stop, and say nothing more (ENDINGS has the sentences)
 
@@ -72,6 +73,14 @@ WAITS: dict[CancelReason, str] = {"paused": PAUSED, "spent": SPENT}
 
 class ToolProblem(Exception):
     """Something the model should know: why its call did nothing, and what to do instead."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+class NoAddress(Exception):
+    """What was given can be no address of a model's server; *sentence* says why."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,15 +1,14 @@
 """Which model is asked, where, and how."""
 
-import urllib.parse
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, Self
+from urllib.parse import urlsplit
 
-from jenny.agent.errors import CancelReason
+from jenny.agent import addresses
+from jenny.agent.errors import CancelReason, NoAddress
 from jenny.agent.pricing import Prices
 from jenny.agent.tokens import Usage
-
-_ENDS = ("/v1/messages", "/v1")
 
 
 class Meter(Protocol):
@@ -41,29 +40,16 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address without what the client adds itself (``/v1``), and without a name and
-        password, which would be sent in place of the key; empty when it is no address."""
-        parts = self._parts
-        path = parts.path.rstrip("/")
-        for end in _ENDS:
-            path = path.removesuffix(end)
-        if parts.scheme not in {"http", "https"} or not self.host:
+        """The address as it is asked; empty when it is none."""
+        try:
+            return addresses.clean(self.base_url)
+        except NoAddress:
             return ""
-        return urllib.parse.urlunsplit((parts.scheme, self.host, path, "", ""))
 
     @property
     def host(self) -> str:
-        """Host and port, as shown to people; empty when it is no address."""
-        return self._parts.netloc.rpartition("@")[2]
-
-    @property
-    def _parts(self) -> urllib.parse.SplitResult:
-        try:
-            parts = urllib.parse.urlsplit(self.base_url.strip())
-            _ = parts.port  # looked at only now by the library
-        except ValueError:
-            return urllib.parse.urlsplit("")
-        return parts
+        """Host and port, as shown to people; empty when there is no address."""
+        return urlsplit(self.url).netloc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,10 +107,12 @@ def test_an_address_below_a_path_keeps_it(model):
 
 
 def test_a_password_in_an_address_is_not_sent_in_place_of_the_key(model):
-    """An address with a name and password in it does not replace the key, and is not shown."""
+    """An address with a name and password in it is not asked at all, and is not shown."""
     endpoint = Endpoint(model.url.replace("//", "//name:secret@"), "the-key")
-    ask(Provider(endpoint, PLAIN))
-    assert model.requests[0].headers["authorization"] == "Bearer the-key"
+    with pytest.raises(ProviderFault) as caught:
+        ask(Provider(endpoint, PLAIN))
+    assert caught.value.kind == "bad_address"
+    assert model.requests == []
     assert "secret" not in endpoint.host
 
 
