@@ -7,7 +7,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from jenny.agent.errors import NoAddress
 
-_LONGEST = 200
+# As long as the settings let one be.
+_LONGEST = 500
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # People copy the address from a server's own example, which goes on to the route.
 _ROUTES = ("/v1/messages", "/v1")

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from jenny.accounts import model_names
+from jenny.workspace.config import FIELDS
 
 
 def test_suggestions_are_the_sdks_own() -> None:
@@ -11,6 +12,14 @@ def test_suggestions_are_the_sdks_own() -> None:
     assert len(model_names.known()) > 5
     assert all(name.startswith("claude-") for name in model_names.known())
     assert model_names.suggested() in model_names.known()
+
+
+def test_one_name_is_spoken_of_everywhere() -> None:
+    """What the settings give as an example, and what stands in for an SDK that has no list, is the
+    name that a form begins with."""
+    [field] = [field for field in FIELDS if field.key == "modelPresets.*.model"]
+    assert f" {model_names.suggested()} " in field.help
+    assert model_names._FALLBACK == (model_names.suggested(),)
 
 
 def test_suggestions_do_not_cost_the_sdk() -> None:

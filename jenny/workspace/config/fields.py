@@ -168,7 +168,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         key=f"{_PRESET}.model", kind="text", default="", group="models", high=200,
         label="Model",
-        help="The model's own name at its address, such as claude-sonnet-5 or qwen3:8b.",
+        help="The model's own name at its address, such as claude-sonnet-5-5 or qwen3:8b.",
     ),
     Field(
         key=f"{_PRESET}.baseUrl", kind="address", default="", group="models", high=500,
