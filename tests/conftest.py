@@ -89,3 +89,11 @@ def django_db_modify_db_settings(scratch: Path) -> None:
     from django.conf import settings
 
     settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = scratch / "test.sqlite3"
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)

@@ -14,10 +14,10 @@ import json
 import os
 import random
 import shutil
-import signal
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from memory import archive, funnel
 from memory.archive import keep
+from tests.support.dying import die_at, in_process
 
 STEPS = ("fsync", "rename", "unlink")
 KINDS = ("chat", "browser", "dream", "review", "command", "restore")
@@ -33,24 +34,6 @@ FILES = ("USER.md", "memory/MEMORY.md")
 WRITERS = 3
 ACTS = 5
 KEPT_ROUNDS = 12
-
-
-def die_at(number: int) -> None:
-    """Arrange for this process to be killed right before its step of that number."""
-    count = 0
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **options)
-
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
 
 
 class Writer:
@@ -179,6 +162,11 @@ class Writer:
             os.write(self.planted, "".join(f"{word}\n" for word in words).encode())
 
 
+def leave(root: Path) -> None:
+    """A person takes a line out."""
+    open_workspace(root, Actor("browser")).write("USER.md", b"- stays here\n")
+
+
 def turns(folder: Path) -> None:
     """A person's removal of one line, killed at each of its steps in turn; what is left then."""
     funnel.install()
@@ -189,12 +177,7 @@ def turns(folder: Path) -> None:
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir(parents=True)
         open_workspace(root, Actor("chat")).write("USER.md", b"- stays here\n- leaves zqleaves\n")
-        child = os.fork()
-        if child == 0:
-            die_at(step)
-            open_workspace(root, Actor("browser")).write("USER.md", b"- stays here\n")
-            os._exit(0)
-        through = os.WIFEXITED(os.waitpid(child, 0)[1])
+        through = in_process(partial(leave, root), step, STEPS)
         open_workspace(root, Actor("chat"))
         left = {
             str(path.relative_to(root)): "zqleaves" in path.read_text()
@@ -219,8 +202,7 @@ def round_of(root: Path, planted: Path, number: int, chance: random.Random) -> d
             code = 1
             try:
                 told = os.open(planted, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-                if step:
-                    die_at(step)
+                die_at(step, STEPS)
                 Writer(root, told, f"{number}w{writer}", seed).run()
                 code = 0
             except BaseException:  # noqa: BLE001  (the parent must hear of everything)

@@ -1,45 +1,17 @@
 """No fact is lost: random edits, moves, rewordings, prunes and rewrites by several processes, each
 killed at another of its steps to the disk."""
 
-import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.chance import seed
-
-PROJECT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder)
-
-
-def told(folder: Path, *words: str) -> list[dict]:
-    """What the writers' process told, line by line."""
-    out = subprocess.run(
-        [sys.executable, "-m", "tests.memory.conserving", folder, *words],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
-    assert "Traceback" not in out.stderr, out.stderr
-    return [json.loads(line) for line in out.stdout.splitlines()]
+from tests.support.dying import told
 
 
 def played(folder: Path, number: int, rounds: int, *more: str) -> list[dict]:
     """What each round told."""
-    rows = told(folder, str(number), str(rounds), *more)
+    rows = told("tests.memory.conserving", folder, str(number), str(rounds), *more)
     assert len(rows) == rounds
     assert sum(row["failed"] for row in rows) == 0, f"seed {number}"
     assert all(row["journals"] == [] for row in rows)
@@ -67,7 +39,7 @@ def test_the_search_would_notice(in_memory):
 def test_a_removal_is_one_act(in_memory):
     """Killed at each of its steps in turn, a person's removal has happened with its copy in the
     archive and its tombstone, or not at all."""
-    rows = told(in_memory, "turns")
+    rows = told("tests.memory.conserving", in_memory, "turns")
     whole = {"USER.md": True}
     gone = [row["left"] for row in rows if row["left"] != whole]
     assert rows[-1]["through"]

@@ -16,8 +16,6 @@ well; only for the first kills at N, where given.
 import contextlib
 import json
 import os
-import shutil
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 from jenny.workspace import config, journal, locks, seed
 from jenny.workspace.files import Actor, open_workspace
+from tests.support import dying
 
 ACTOR = Actor("pipeline")
 OLD = {"a.md": b"old a", "b.md": b"old b", "memory/c.md": b"old c"}
@@ -76,44 +75,6 @@ def reopen(root: Path) -> None:
     config.load(root)
 
 
-def die_at(number: int) -> None:
-    """Arrange for this process to be killed right before its step of that number."""
-    count = 0
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **options)
-
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
-
-
-def in_process(act: Callable[[Path], None], root: Path, number: int) -> bool:
-    """Whether *act* got through in a process that is killed at a step (0: at none)."""
-    child = os.fork()
-    if child == 0:
-        try:
-            if number:
-                die_at(number)
-            act(root)
-            os._exit(0)
-        except BaseException as error:  # noqa: BLE001  (the parent must hear of everything)
-            sys.stderr.write(f"{type(error).__name__}: {error}\n")
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0, f"the process failed at step {number}"
-        return True
-    assert os.WTERMSIG(status) == signal.SIGKILL
-    return False
-
-
 def state(root: Path) -> dict[str, Any]:
     """What lies in the workspace, read without the layer that is tested."""
     every = [path for path in root.rglob("*") if path.is_file()]
@@ -128,24 +89,13 @@ def state(root: Path) -> dict[str, Any]:
     }
 
 
-def die(folder: Path, act: Callable[[Path], None], only: set[int], *, twice: bool) -> None:
+def die(folder: Path, act: Callable[[Path], None], only: frozenset[int], *, twice: bool) -> None:
     """Kill the act at each of its steps in turn; with *twice* the next opening too."""
-    number, through = 0, False
-    while not through:
-        number += 1
-        if only and number not in only and number <= max(only):
-            continue
-        second, opened = 0, False
-        while not opened:
-            second += 1
-            root = folder / "workspace"
-            shutil.rmtree(root, ignore_errors=True)
-            root.mkdir()
-            start(root)
-            through = in_process(act, root, number)
-            opened = in_process(reopen, root, second if twice else 0)
-            in_process(reopen, root, 0)
-            say(json.dumps({"step": number, "second": second, "through": through, **state(root)}))
+    root = folder / "workspace"
+    for row in dying.killed_everywhere(
+        root, start, act, reopen, steps=STEPS, only=only, twice=twice
+    ):
+        say(json.dumps(row | state(root)))
 
 
 def hold(root: Path, level: str) -> None:
@@ -193,7 +143,7 @@ if __name__ == "__main__":
         match command, *rest:
             case (("die" | "die-twice"), name, *only):
                 twice = command == "die-twice"
-                die(Path(folder), globals()[name], {int(step) for step in only}, twice=twice)
+                die(Path(folder), globals()[name], frozenset(map(int, only)), twice=twice)
             case "hold", name:
                 hold(Path(folder), name)
             case ("fork",):

@@ -1,39 +1,18 @@
 """A process killed at any moment of an act leaves the old or the new state, never a mix."""
 
 import json
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.chance import seed
+from tests.support.dying import told
 from tests.workspace import act
-
-PROJECT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder)
 
 
 def killed(folder: Path, name: str, command: str = "die", *only: int) -> list[dict]:
     """What was left each time the act was killed, at each of its steps in turn."""
-    out = subprocess.run(
-        [sys.executable, "-m", "tests.workspace.act", command, folder, name, *map(str, only)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
-    left = [json.loads(line) for line in out.stdout.splitlines()]
+    left = told("tests.workspace.act", command, folder, name, *only)
     assert left[-1]["through"]
     assert all(row["journals"] == [] for row in left)
     return left

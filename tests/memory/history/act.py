@@ -20,12 +20,14 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jenny.workspace.files import Actor, open_workspace
 from memory.history import compaction, cursors, legacy, log, reading
 from memory.history.entries import NewEntry
+from tests.support.dying import forked, got_through, in_process
 
 STEPS = ("fsync", "rename", "unlink", "mkdir", "pwrite", "ftruncate")
 RAW = "".join(f"{number} of a long text\n" for number in range(2_000))
@@ -73,51 +75,17 @@ def take_over(root: Path) -> None:
     legacy.take_over(root)
 
 
+def after(root: Path) -> None:
+    """What comes next."""
+    log.append(root, [NewEntry("after", kind="note")])
+    compact(root)
+
+
 def start_older(root: Path) -> None:
     """An older history, and none of ours."""
     (root / "memory").mkdir(parents=True)
     old = [f"[2026-{at % 3 + 1:02}-01 10:00] old {at}\n\n" for at in range(1, 41)]
     (root / "memory" / "HISTORY.md").write_text("".join(old))
-
-
-def die_at(number: int) -> None:
-    """Arrange for this process to be killed right before its step of that number."""
-    count = 0
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **options)
-
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
-
-
-def forked(act: Callable[[], None]) -> int:
-    """The id of a process that does *act*."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        act()
-        os._exit(0)
-    except BaseException as error:  # noqa: BLE001  (the parent must hear of everything)
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        os._exit(1)
-
-
-def ended(child: int) -> bool:
-    """Whether the process got through; it was killed otherwise."""
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0, "the process failed"
-        return True
-    return False
 
 
 def die(folder: Path, act: Callable[[Path], None]) -> None:
@@ -129,17 +97,9 @@ def die(folder: Path, act: Callable[[Path], None]) -> None:
         shutil.rmtree(root, ignore_errors=True)
         (start_older if act is take_over else start)(root)
 
-        def mortal(number: int = number, root: Path = root) -> None:
-            die_at(number)
-            act(root)
-
-        def after(root: Path = root) -> None:
-            log.append(root, [NewEntry("after", kind="note")])
-            compact(root)
-
-        through = ended(forked(mortal))
+        through = in_process(partial(act, root), number, STEPS)
         left = state(root)
-        assert ended(forked(after))
+        assert in_process(partial(after, root))
         say({"step": number, "through": through, "left": left, "then": state(root)})
 
 
@@ -204,7 +164,7 @@ def many_first(folder: Path, workers: int) -> None:
         forked(lambda number=number: log.append(root, [NewEntry(f"new {number}")]))
         for number in range(workers)
     ]
-    assert all(map(ended, children))
+    assert all(map(got_through, children))
     say({"then": state(root)})
 
 

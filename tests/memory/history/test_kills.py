@@ -1,42 +1,19 @@
 """A process killed at any moment loses nothing that was acknowledged and leaves nothing torn."""
 
 import json
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.memory.history import act
 from tests.support.chance import seed
-
-PROJECT = Path(__file__).parents[3]
-TIMEOUT = 900
-
-
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder)
+from tests.support.dying import told
 
 
 def run(*words: object) -> list[dict]:
     """What the processes tell."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.memory.history.act", *map(str, words)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TIMEOUT,
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(text) for text in done.stdout.splitlines()]
+    return told("tests.memory.history.act", *words)
 
 
 def entries(files: dict[str, str]) -> dict[str, list[dict]]:

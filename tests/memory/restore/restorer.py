@@ -16,7 +16,6 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -30,6 +29,7 @@ from jenny.workspace.snapshots.taking import create
 from memory import funnel
 from memory.restore import engine
 from memory.restore.values import Asked, Hands, Restored
+from tests.support.dying import die_at, forked, got_through, in_process
 
 STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod", "pwrite")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -145,45 +145,8 @@ def state(root: Path) -> dict[str, Any]:
     }
 
 
-def _die_at(number: int, count: list[int]) -> None:
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            count[0] += 1
-            if count[0] == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **options)
-
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
-
-
-def _child(act: Callable[[], Any]) -> int:
-    """Start *act* in a process of its own."""
-    child = os.fork()
-    if child == 0:
-        try:
-            act()
-            os._exit(0)
-        except BaseException as error:  # noqa: BLE001  (the parent must hear of everything)
-            sys.stderr.write(f"{type(error).__name__}: {error}\n")
-            os._exit(1)
-    return child
-
-
-def _over(child: int) -> bool:
-    """Whether the process got through."""
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0
-        return True
-    assert os.WTERMSIG(status) == signal.SIGKILL
-    return False
-
-
 def _told(root: Path, **facts: object) -> None:
-    _over(_child(lambda: open_workspace(root, Actor("pipeline"))))
+    in_process(lambda: open_workspace(root, Actor("pipeline")))
     sys.stdout.write(json.dumps(facts | state(root)) + "\n")
 
 
@@ -192,16 +155,15 @@ def steps(folder: Path, numbers: list[int]) -> None:
     for number in numbers:
         root, store, shot = make(folder)
 
-        through = _over(_child(partial(_killed_at, number, root, store, shot)))
+        through = in_process(partial(_killed_at, number, root, store, shot))
         count = int((folder / "count").read_bytes()) if through else 0
         _told(root, through=through, step=number, count=count)
 
 
 def _killed_at(number: int, root: Path, store: Store, shot: str) -> None:
-    count = [0]
-    _die_at(number, count)
+    steps = die_at(number, STEPS)
     restore(root, store, shot)
-    write(root.parent, {"count": str(count[0]).encode()})
+    write(root.parent, {"count": str(steps.count).encode()})
 
 
 def at_random(folder: Path, seed: int, times: int) -> None:
@@ -209,15 +171,15 @@ def at_random(folder: Path, seed: int, times: int) -> None:
     chance = random.Random(seed)
     root, store, shot = make(folder)
     began = time.monotonic()
-    _over(_child(lambda: restore(root, store, shot)))
+    in_process(lambda: restore(root, store, shot))
     longest = (time.monotonic() - began) * 1.1
     for _ in range(times):
         root, store, shot = make(folder)
-        child = _child(lambda root=root, store=store, shot=shot: restore(root, store, shot))
+        child = forked(lambda root=root, store=store, shot=shot: restore(root, store, shot))
         time.sleep(chance.random() * longest)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
-        _told(root, through=_over(child))
+        _told(root, through=got_through(child))
 
 
 if __name__ == "__main__":

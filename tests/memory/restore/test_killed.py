@@ -1,48 +1,26 @@
 """A restore whose process is killed: the old or the new state, settled by the next start."""
 
-import json
 import random
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.memory.restore import restorer
 from tests.support.chance import seed
-
-PROJECT = Path(__file__).parents[3]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: killing needs no disk."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as found:
-        yield Path(found)
+from tests.support.dying import told
 
 
 def killed(folder: Path, *how: object) -> list[dict]:
     """What was left each time."""
-    out = subprocess.run(
-        [sys.executable, "-m", "tests.memory.restore.restorer", folder / "all", *map(str, how)],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
-    return [json.loads(line) for line in out.stdout.splitlines()]
+    return told("tests.memory.restore.restorer", folder / "all", *how)
 
 
 @pytest.fixture
-def ends(folder: Path) -> tuple[dict, dict, int]:
+def ends(in_memory: Path) -> tuple[dict, dict, int]:
     """The state before, the state after, and in how many steps the second is reached."""
-    root, _, _ = restorer.make(folder / "all")
+    root, _, _ = restorer.make(in_memory / "all")
     before = restorer.state(root)["files"]
-    (row,) = killed(folder, "steps", 0)
+    (row,) = killed(in_memory, "steps", 0)
     assert row["files"]["was-folder/x.md"] == "in a folder then"
     return before, row["files"], row["count"]
 
@@ -58,35 +36,35 @@ def check(rows: list[dict], before: dict, after: dict) -> list[bool]:
     return [row["files"] == after for row in rows]
 
 
-def test_killed_at_steps_all_along(folder: Path, ends: tuple[dict, dict, int]) -> None:
+def test_killed_at_steps_all_along(in_memory: Path, ends: tuple[dict, dict, int]) -> None:
     """A sample of all steps that reach the disk, every one of them in ``make soak``."""
     before, after, count = ends
     chance = random.Random(seed())
     sample = sorted(chance.sample(range(1, count + 1), 40))
-    turned = check(killed(folder, "steps", *sample), before, after)
+    turned = check(killed(in_memory, "steps", *sample), before, after)
     assert turned == sorted(turned)
     assert {True, False} == set(turned)
 
 
 @pytest.mark.soak
-def test_killed_at_every_step(folder: Path, ends: tuple[dict, dict, int]) -> None:
+def test_killed_at_every_step(in_memory: Path, ends: tuple[dict, dict, int]) -> None:
     """Each fsync, rename, link, unlink and mkdir of a restore."""
     before, after, count = ends
     assert count > 100
-    turned = check(killed(folder, "steps", *range(1, count + 1)), before, after)
+    turned = check(killed(in_memory, "steps", *range(1, count + 1)), before, after)
     assert turned == sorted(turned)
 
 
-def test_killed_at_random(folder: Path, ends: tuple[dict, dict, int]) -> None:
+def test_killed_at_random(in_memory: Path, ends: tuple[dict, dict, int]) -> None:
     """At random moments, wherever the process is."""
     before, after, _ = ends
-    check(killed(folder, "random", seed(), 15), before, after)
+    check(killed(in_memory, "random", seed(), 15), before, after)
 
 
 @pytest.mark.soak
-def test_killed_at_200_random_points(folder: Path, ends: tuple[dict, dict, int]) -> None:
+def test_killed_at_200_random_points(in_memory: Path, ends: tuple[dict, dict, int]) -> None:
     """The same, with the full count."""
     before, after, _ = ends
-    rows = killed(folder, "random", seed(), 200)
+    rows = killed(in_memory, "random", seed(), 200)
     assert len(rows) == 200
     check(rows, before, after)

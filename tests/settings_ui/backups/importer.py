@@ -14,11 +14,8 @@ import json
 import os
 import random
 import shutil
-import signal
 import sys
-from collections.abc import Callable
 from io import StringIO
-from typing import Any
 
 import django
 
@@ -32,6 +29,7 @@ from jenny.accounts.models import Account, Job, Workspace  # noqa: E402
 from jenny.chat.models import Conversation, Message  # noqa: E402
 from settings_ui.management.backups import taking_in  # noqa: E402
 from tests.support.backups import PASSPHRASE, bytes_of, exported, furnish, rows_of  # noqa: E402
+from tests.support.dying import die_at  # noqa: E402
 
 STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir")
 DATA = settings.JENNY_DATA.root
@@ -63,36 +61,15 @@ def reset() -> None:
     shutil.copytree(BASE, DATA, symlinks=True)
 
 
-def watch(limit: int) -> Callable[[], int]:
-    """Kill this process before its *limit*-th step; how many there were."""
-    count = 0
-
-    def counted(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == limit:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return real(*args, **options)
-
-        step.__name__ = name
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(name, getattr(os, name)))
-    leave = transaction.Atomic.__exit__
-    transaction.Atomic.__exit__ = counted("commit", leave)
-    return lambda: count
-
-
 def imported(limit: int) -> int:
     """Import in a child; how many steps there were, if it lived."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        total = watch(limit)
+        steps = die_at(limit, STEPS)
+        transaction.Atomic.__exit__ = steps.counted(transaction.Atomic.__exit__)
         call_command("import", str(BACKUP), workspace="bea", stdout=StringIO())
-        os.write(writing, str(total()).encode())
+        os.write(writing, str(steps.count).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     os.close(writing)

@@ -11,15 +11,16 @@ import json
 import shutil
 import sys
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from jenny.workspace.snapshots import pruning, retention, shelf
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.taking import create
-from tests.workspace import act
+from tests.support import dying
 from tests.workspace.snapshots.conftest import START, put
 
-act.STEPS = (*act.STEPS, "link")
+STEPS = ("fsync", "rename", "unlink", "mkdir", "link")
 MANY = 24
 
 
@@ -111,8 +112,9 @@ def main(folder: Path, name: str) -> None:
         number += 1
         state = folder / f"state{number}"
         shutil.copytree(base, state)
-        through = act.in_process(do, state, number)
-        act.say(json.dumps({"state": str(state), "through": through}))
+        through = dying.in_process(partial(do, state), number, STEPS)
+        sys.stdout.write(json.dumps({"state": str(state), "through": through}) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,13 +1,10 @@
 """A process killed at any moment leaves a snapshot whole or not there, and the store sound."""
 
-import json
 import os
 import random
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,6 +14,7 @@ from jenny.workspace.snapshots import shelf, verifying
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.taking import create
 from tests.support.chance import seed
+from tests.support.dying import told
 from tests.support.waiting import wait_until
 from tests.workspace.snapshots import act
 from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk
@@ -24,25 +22,9 @@ from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk
 PROJECT = Path(__file__).parents[3]
 
 
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """A folder in memory where there is one: killing needs no disk, and syncing is free."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        yield Path(folder)
-
-
 def killed(folder: Path, name: str) -> list[Path]:
     """What was left each time the act was killed, at each of its steps in turn."""
-    out = subprocess.run(
-        [sys.executable, "-m", "tests.workspace.snapshots.act", folder, name],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
-    left = [json.loads(line) for line in out.stdout.splitlines()]
+    left = told("tests.workspace.snapshots.act", folder, name)
     assert left[-1]["through"]
     return [Path(row["state"]) for row in left]
 

@@ -10,12 +10,8 @@ bytes.
 import contextlib
 import hashlib
 import json
-import os
-import shutil
-import signal
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.swap import swapping
 from jenny.workspace.swap.book import stamp_of
 from jenny.workspace.swap.staging import Stage
+from tests.support import dying
 
 STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod")
 OLD = {
@@ -83,44 +80,6 @@ def reopen(root: Path) -> None:
     open_workspace(root, Actor("pipeline"))
 
 
-def die_at(number: int) -> None:
-    """Arrange for this process to be killed right before its step of that number."""
-    count = 0
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def step(*args: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == number:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return call(*args, **options)
-
-        return step
-
-    for name in STEPS:
-        setattr(os, name, counted(getattr(os, name)))
-
-
-def in_process(act: Callable[[Path], None], root: Path, number: int) -> bool:
-    """Whether *act* got through in a process that is killed at a step (0: at none)."""
-    child = os.fork()
-    if child == 0:
-        try:
-            if number:
-                die_at(number)
-            act(root)
-            os._exit(0)
-        except BaseException as error:  # noqa: BLE001  (the parent must hear of everything)
-            sys.stderr.write(f"{type(error).__name__}: {error}\n")
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0, f"the process failed at step {number}"
-        return True
-    assert os.WTERMSIG(status) == signal.SIGKILL
-    return False
-
-
 def state(root: Path) -> dict[str, Any]:
     """What lies in the workspace, read without the layer that is tested."""
     found: dict[str, Any] = {}
@@ -138,29 +97,17 @@ def state(root: Path) -> dict[str, Any]:
     return {"files": found, "journals": journal.pending(root)}
 
 
-def main(folder: Path, only: set[int], *, twice: bool) -> None:
+def main(folder: Path, only: frozenset[int], *, twice: bool) -> None:
     """Kill the swap at each of its steps in turn."""
-    number, through = 0, False
-    while not through:
-        number += 1
-        if only and number not in only and number <= max(only):
-            continue
-        again = twice and not (only and number > max(only))
-        second, opened = 0, False
-        while not opened:
-            second += 1
-            root = folder / "workspace"
-            shutil.rmtree(root, ignore_errors=True)
-            root.mkdir()
-            start(root)
-            through = in_process(swap, root, number)
-            opened = in_process(reopen, root, second if again else 0)
-            in_process(reopen, root, 0)
-            row = {"step": number, "second": second, "through": through, **state(root)}
-            sys.stdout.write(json.dumps(row) + "\n")
+    root = folder / "workspace"
+    for row in dying.killed_everywhere(
+        root, start, swap, reopen, steps=STEPS, only=only, twice=twice
+    ):
+        sys.stdout.write(json.dumps(row | state(root)) + "\n")
 
 
 if __name__ == "__main__":
     place, *rest = sys.argv[1:]
     with contextlib.suppress(BrokenPipeError):
-        main(Path(place), {int(one) for one in rest if one.isdigit()}, twice="twice" in rest)
+        only = frozenset(int(one) for one in rest if one.isdigit())
+        main(Path(place), only, twice="twice" in rest)

@@ -4,10 +4,6 @@ import errno
 import json
 import os
 import stat
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,33 +15,22 @@ from jenny.workspace.swap import book, staging, swapping
 from jenny.workspace.swap.book import stamp_of
 from jenny.workspace.swap.staging import Stage
 from tests.support.chance import seed
+from tests.support.dying import in_process, told
 from tests.workspace.swap import swapper
-
-PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def root() -> Iterator[Path]:
-    """A workspace, in memory where there is one: killing needs no disk."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        root = Path(folder) / "workspace"
-        root.mkdir()
-        swapper.start(root)
-        yield root
+def root(in_memory: Path) -> Path:
+    """A workspace."""
+    root = in_memory / "workspace"
+    root.mkdir()
+    swapper.start(root)
+    return root
 
 
 def killed(folder: Path, *how: str) -> list[dict]:
     """What was left each time the swap was killed."""
-    out = subprocess.run(
-        [sys.executable, "-m", "tests.workspace.swap.swapper", folder, *how],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
-    left = [json.loads(line) for line in out.stdout.splitlines()]
+    left = told("tests.workspace.swap.swapper", folder, *how)
     assert left[-1]["through"]
     assert all(row["journals"] == [] for row in left)
     return left
@@ -202,7 +187,7 @@ def test_a_journal_that_leads_out_is_set_aside(root: Path, path: str) -> None:
 
 def test_leftovers_go_and_what_is_under_way_stays(root: Path) -> None:
     """A stage whose process died is removed; one that is being filled is not."""
-    swapper.in_process(lambda root: Stage(root).__enter__() and os._exit(0), root, 0)
+    in_process(lambda: Stage(root).__enter__() and os._exit(0))
     left = [path.name for path in (root / ".jenny").glob("swap-*")]
     with Stage(root) as stage:
         staging.sweep(root)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from jenny.workspace.files import Actor, open_workspace, register_rule
@@ -20,9 +21,9 @@ from jenny.workspace.versions import observer
 from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from jenny.workspace.versions.undo import undo
-from tests.workspace import act
+from tests.support import dying
 
-act.STEPS = ("fsync", "rename", "unlink", "mkdir", "link")
+STEPS = ("fsync", "rename", "unlink", "mkdir", "link")
 CURSOR = "memory/.dream_cursor"
 CLEAN = {
     "PATH": os.environ["PATH"],
@@ -134,9 +135,10 @@ def main(folder: Path, doing: Callable[[Path], None]) -> None:
         root = folder / "workspace"
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(model, root)
-        through = act.in_process(doing, root, number)
-        act.in_process(reopen, root, 0)
-        act.say(json.dumps({"step": number, "through": through, **state(root)}))
+        through = dying.in_process(partial(doing, root), number, STEPS)
+        dying.in_process(partial(reopen, root))
+        sys.stdout.write(json.dumps({"step": number, "through": through, **state(root)}) + "\n")
+        sys.stdout.flush()
 
 
 def write(root: Path, kind: str, times: int) -> None:
