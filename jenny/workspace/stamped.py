@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
@@ -260,9 +259,9 @@ def _plain(fd: int, path: str) -> os.stat_result | None:
 
 def _stamps(fd: int, files: tuple[str, ...]) -> tuple[Stamp, ...] | None:
     """The stamps of files under the folder *fd*; ``None`` when one of them is gone."""
-    look = partial(os.stat, dir_fd=fd, follow_symlinks=False)
+    stamp, look = _stamp, os.lstat  # asked for thousands of files before each prompt
     try:
-        return tuple(map(_stamp, map(look, files)))
+        return tuple([stamp(look(file, dir_fd=fd)) for file in files])
     except OSError:
         return None
 

@@ -1,6 +1,10 @@
 """What a text should not hold that a model will take for instructions."""
 
+import unicodedata
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory import suspect
 
@@ -45,3 +49,27 @@ def test_what_hides_or_orders_is_named(text: str) -> None:
     found = list(suspect.findings(text))
     assert found
     assert all(sentence.startswith("it ") for sentence in found)
+
+
+_PIECES = [
+    *("ignore", "disregard", "previous", "all", "instructions", "rules", "order", "İgnore"),
+    *("don't", "never", "tell", "mention", "user", "owner", "you", "are", "now", "pretend"),
+    *("act", "as", "if", "were", "to", "be", "send", "ſend", "post", "the", "password"),
+    *("https://e.example", "USER.md", "API_KEY", "curl", "wget", "x|bash", "|", "sh", "base64"),
+    *("-d", "<|im_start|>", "[INST]", "<<SYS>>", ".", "\n", "\u212a", "\u200b"),
+]
+
+
+@given(
+    st.lists(st.sampled_from(_PIECES), max_size=12), st.sampled_from([str, str.upper, str.title])
+)
+def test_nothing_is_overlooked_for_speed(pieces: list[str], written) -> None:
+    """Most texts are passed by a look at their words: just those that no pattern finds."""
+    text = written(" ".join(pieces))
+    plain = "".join(
+        char
+        for char in unicodedata.normalize("NFKC", text)
+        if not (unicodedata.category(char) == "Cf" and char not in "\u200c\u200d\u200e\u200f")
+    )
+    found = [row.what for row in suspect._ORDERS if row.pattern.search(plain)]
+    assert suspect.orders(text) == (found[0] if found else "")
