@@ -32,6 +32,7 @@ _WORD = re.compile(r"\w+")
 _SENTENCE_WORDS = 3
 # What is remembered of texts taken apart stays at a few megabytes.
 _KEPT_CHARS = 16_000
+_SHORT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,10 @@ def units(fact: Fact | str) -> tuple[str, ...]:
 def normal(text: str) -> str:
     """The text without case, white space, punctuation and coding of characters: what ids are
     made of. A text of nothing else stays, folded."""
+    return _kept_normal(text) if len(text) <= _SHORT_CHARS else _normal(text)
+
+
+def _normal(text: str) -> str:
     folded = fold(text)
     if not folded.isascii():
         words = _TOKEN.findall(folded)
@@ -97,6 +102,10 @@ def normal(text: str) -> str:
     else:
         kept = _ASCII_TOKEN.findall(folded)
     return " ".join(kept) or " ".join(folded.split())
+
+
+# The lines of a file are compared again and again.
+_kept_normal = lru_cache(maxsize=10_000)(_normal)
 
 
 def digest(text: str) -> str:

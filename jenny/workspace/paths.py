@@ -92,7 +92,7 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
             done.pop()
             continue
         done.append(part)
-        status = _look(root.joinpath(*done), path)
+        status = _look(root, done, path)
         if status is None:
             if why := names.unfit(part):
                 raise PathRefused(_refusal(path, why))
@@ -100,7 +100,7 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
             done = _behind_link(root, done, path)
     if any(names.is_own(part) for part in done):
         raise PathRefused(_refusal(path, "belongs to Jenny's own bookkeeping"))
-    return Place(root, tuple(done), _look(root.joinpath(*done), path))
+    return Place(root, tuple(done), _look(root, done, path))
 
 
 def locate_within(root: Path, within: str, path: str, *, alias: Path | None = None) -> Place:
@@ -270,10 +270,10 @@ def _behind_link(root: Path, parts: list[str], path: str) -> list[str]:
     return list(real.parts[len(root.parts) :])
 
 
-def _look(path: Path, asked: str) -> os.stat_result | None:
-    """What is at *path*, links not followed; ``None`` when nothing is."""
+def _look(root: Path, parts: list[str], asked: str) -> os.stat_result | None:
+    """What is at *parts*, links not followed; ``None`` when nothing is."""
     try:
-        return path.lstat()
+        return os.lstat("/".join((str(root), *parts)))  # asked often: no object is made of it
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

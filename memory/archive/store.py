@@ -3,8 +3,10 @@ its file changes."""
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 
@@ -21,6 +23,15 @@ _TICK_NS = 50_000_000
 _LARGEST = 40_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Every:
+    """All texts with their folded forms, and by date; for as long as the stamps stand."""
+
+    stamps: tuple[_Stamp, ...]
+    rows: tuple[tuple[Archived, str], ...]
+    listed: tuple[Archived, ...]
+
+
 @dataclass(slots=True)
 class _Known:
     """What the last look found."""
@@ -29,6 +40,7 @@ class _Known:
     names: tuple[str, ...] = ()
     ids: dict[str, str] = field(default_factory=dict)
     items: dict[str, tuple[_Stamp, Archived, str]] = field(default_factory=dict)
+    every: "_Every | None" = None
     lock: Lock = field(default_factory=Lock)
 
 
@@ -73,8 +85,7 @@ def count(root: Path) -> int:
 
 def listing(root: Path) -> tuple[Archived, ...]:
     """Everything in the archive, what left last first."""
-    rows = [row for row, _ in _all(root)]
-    return tuple(sorted(rows, key=lambda row: (row.date, row.path), reverse=True))
+    return _all(root).listed
 
 
 def find(root: Path, prefix: str) -> tuple[Archived, ...]:
@@ -102,7 +113,7 @@ def search(root: Path, words: str, *, most: int = 20) -> tuple[Archived, ...]:
     if not sought:
         return ()
     scored = []
-    for row, folded in _all(root):
+    for row, folded in _all(root).rows:
         score = sum(word in folded for word in sought)
         if score:
             scored.append((score, row.date, row.path, row))
@@ -122,15 +133,26 @@ def raw(root: Path, name: str) -> bytes | None:
         return None
 
 
-def _all(root: Path) -> Sequence[tuple[Archived, str]]:
-    """Every text with its folded form."""
+def _all(root: Path) -> _Every:
+    """Every text. All files are looked at, those that changed since the last look are read."""
     known = _of(root)
     there = names(root)
     with known.lock:
+        stamps = _stamps(f"{root}/{FOLDER}", there)
+        if known.every is not None and known.every.stamps == stamps:
+            return known.every
         for gone in known.items.keys() - set(there):
             del known.items[gone]
-        rows = [_look(root, known, name) for name in there]
-    return [(row[1], row[2]) for row in rows if row is not None]
+        found = [row for name in there if (row := _look(root, known, name)) is not None]
+        rows = tuple((item, folded) for _, item, folded in found)
+        newest_first = sorted((row[1] for row in found), key=_by_date, reverse=True)
+        every = _Every(tuple(row[0] for row in found), rows, tuple(newest_first))
+        known.every = every if len(known.items) == len(there) else None
+    return every
+
+
+def _by_date(item: Archived) -> tuple[str, str]:
+    return item.date, item.path
 
 
 def _one(root: Path, name: str) -> Archived | None:
@@ -168,4 +190,22 @@ def _stamp(path: str) -> _Stamp | None:
         status = os.lstat(path)
     except OSError:
         return None
-    return status.st_ctime_ns, status.st_size, status.st_ino
+    return _stamp_of(status)
+
+
+def _stamps(folder: str, there: Sequence[str]) -> tuple[_Stamp, ...] | None:
+    """The stamps of these files of a folder; ``None`` when one of them is gone."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    look = partial(os.stat, dir_fd=fd, follow_symlinks=False)
+    try:
+        return tuple(map(_stamp_of, map(look, there)))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+_stamp_of: Callable[[os.stat_result], _Stamp] = attrgetter("st_ctime_ns", "st_size", "st_ino")

@@ -161,7 +161,8 @@ class _Cycle(Ground):
 
     def _staged(self) -> int:
         """How many changes of the run wait for approval so far."""
-        return self.job.shelf.count() if self.job.shelf else 0
+        shelf = self.job.shelf
+        return shelf.count() if shelf is not None and shelf.mode != "off" else 0
 
     def _asked(self, hand: Hand) -> Said:
         job = self.job

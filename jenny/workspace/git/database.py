@@ -64,17 +64,19 @@ class Database:
 
     def tidy(self) -> None:
         """Join packs when there are many of a size; remove temporary files that grew old."""
-        self.close()
         chosen = packing.to_join(self.packs())
         if chosen:
             packing.join(self.pack_folder, chosen)
             self.close()
         born_before = time.time() - _ORPHAN_SECONDS
-        for path in self.pack_folder.iterdir():
-            is_temp = path.name.startswith(packing.TEMP_PREFIX)
-            is_half = path.suffix == ".pack" and not path.with_suffix(".idx").exists()
-            if (is_temp or is_half) and path.lstat().st_mtime < born_before:
-                path.unlink(missing_ok=True)
+        names = set(os.listdir(self.pack_folder))  # noqa: PTH208  (names are wanted)
+        for name in names:
+            is_temp = name.startswith(packing.TEMP_PREFIX)
+            is_half = name.endswith(".pack") and f"{name.removesuffix('.pack')}.idx" not in names
+            if is_temp or is_half:
+                path = self.pack_folder / name
+                if path.lstat().st_mtime < born_before:
+                    path.unlink(missing_ok=True)
 
     def packs(self) -> list[Pack]:
         """The packs, those used or written last first; what vanishes meanwhile is left out."""

@@ -131,6 +131,8 @@ def to_join(packs: list[Pack]) -> list[Pack]:
     So each object is copied once for every power of eight that the repository grows by. Large
     packs stay, and so do those that another git made.
     """
+    if len(packs) < FAN_IN:
+        return []
     levels: dict[int, list[Pack]] = {}
     for pack in packs:
         if pack.path.with_suffix(".pack").stat().st_size <= LARGE_BYTES:

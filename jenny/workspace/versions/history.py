@@ -16,7 +16,7 @@ from jenny.workspace.errors import VersionAmbiguous, VersionUnknown
 from jenny.workspace.git import trees
 from jenny.workspace.git.store import Repository
 from jenny.workspace.stamped import Kept
-from jenny.workspace.versions import messages, record, scan, tracked
+from jenny.workspace.versions import flat, messages, record, scan, tracked
 from jenny.workspace.versions.messages import Version, VersionKind
 
 LEAST_DIGITS = 4
@@ -151,7 +151,7 @@ class History:
 
     def until_now(self, old: str | None) -> list[FileChange]:
         """What differs between a version and what is on disk now, by path."""
-        before = record.files_of(self._repo, self._tree(old)) if self._repo is not None else {}
+        before = flat.files_of(self._repo, self._tree(old)) if self._repo is not None else {}
         disk = scan.scan(self.root)
         rows = []
         for path in sorted(before.keys() | disk.files.keys()):

@@ -11,8 +11,7 @@ from jenny.workspace.errors import StoreBusy, VersionsOff, reason_of
 from jenny.workspace.git import trees
 from jenny.workspace.git.store import Batch, Repository
 from jenny.workspace.locks import Level
-from jenny.workspace.stamped import Kept
-from jenny.workspace.versions import messages, outside, replay, scan, tracked, writes
+from jenny.workspace.versions import flat, messages, outside, replay, scan, tracked, writes
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.replay import Share
 from jenny.workspace.versions.scan import Skipped
@@ -31,23 +30,16 @@ class Recorded:
     skipped: tuple[Skipped, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """The files of one tree."""
-
-    tree: str
-    files: dict[str, str]
-
-
-_flat: Kept[_Flat] = Kept(32)
-
-
-def commit_pending(root: Path, *, runs: Sequence[RunNote] = ()) -> Recorded:
+def commit_pending(
+    root: Path, *, runs: Sequence[RunNote] = (), is_run_only: bool = False
+) -> Recorded:
     """Make versions of everything that differs from the newest one; of nothing, none.
 
     Each actor's doings become a version of their own, in the order in which they happened
     (``writes``). *runs*: what to say of runs that end with this; of those under way ``begin_run``
-    has told. A cursor alone makes no version: it rides in Dream's next one.
+    has told. A cursor alone makes no version: it rides in Dream's next one. *is_run_only*: of the
+    skills, those are looked at that were written through Jenny; what others did to more of them
+    meanwhile is for the next call.
 
     Raises:
         VersionsOff: the store cannot be used; nothing was lost, the next call tries again.
@@ -58,7 +50,7 @@ def commit_pending(root: Path, *, runs: Sequence[RunNote] = ()) -> Recorded:
         try:
             for _ in range(_TRIES):
                 with Repository.create(_store(real), worktree=WORKTREE) as repo:
-                    made = _Making(real, repo, runs).commit()
+                    made = _Making(real, repo, runs).commit(is_run_only=is_run_only)
                     if made is not None:
                         return made
         except OSError as error:
@@ -82,7 +74,7 @@ def begin_run(root: Path, note: RunNote) -> Recorded:
 def commit_run(root: Path, note: RunNote) -> Recorded:
     """Make versions at the end of a run, also of one whose holder died; what is told of it in
     *note* stands in place of what ``begin_run`` noted. The run's own have its id in ``runs``."""
-    return commit_pending(root, runs=[note])
+    return commit_pending(root, runs=[note], is_run_only=True)
 
 
 @contextmanager
@@ -112,27 +104,6 @@ def _store(root: Path) -> Path:
     return git_dir
 
 
-def files_of(repo: Repository, tree: str | None) -> dict[str, str]:
-    """The tracked files of a tree, by path; what the last call found is built upon."""
-    if tree is None:
-        return {}
-    known = _flat.get(str(repo.git_dir))
-    if known is not None and known.tree == tree:
-        return dict(known.files)
-    if known is not None and repo.has(known.tree):
-        found = dict(known.files)
-        for row in trees.differences(repo, known.tree, tree):
-            if row.new is None:
-                found.pop(row.path, None)
-            elif tracked.is_tracked(row.path):
-                found[row.path] = row.new
-    else:
-        every = trees.files(repo, tree)
-        found = {path: sha for path, sha in every.items() if tracked.is_tracked(path)}
-    _flat.put(str(repo.git_dir), _Flat(tree, found))
-    return dict(found)
-
-
 @dataclass(slots=True)
 class _State:
     """Where the making stands: the newest commit, its tree and files, and what was made."""
@@ -156,15 +127,12 @@ class _Making:
         self.ended = {note.run: note for note in runs}
         self.notes = {note.run: note for note in self.log.notes} | self.ended
 
-    def commit(self) -> Recorded | None:
+    def commit(self, *, is_run_only: bool = False) -> Recorded | None:
         """Make the versions; ``None``: another program moved the newest one meanwhile."""
         newest = self.repo.commit(self.tip) if self.tip else None
         tree = newest.tree if newest else None
-        before = files_of(self.repo, tree)
-        disk = scan.scan(self.root)
-        after = disk.files
-        if disk.skipped:
-            after |= {path: sha for path, sha in before.items() if disk.is_unknown(path)}
+        before = flat.files_of(self.repo, tree)
+        disk, after = self._look(before, is_run_only=is_run_only and newest is not None)
         shares = replay.replay(
             before, self.log.writes, after, lambda path: scan.content(self.root, path)
         )
@@ -183,12 +151,27 @@ class _Making:
             assert state.tip is not None  # noqa: S101  (a version was made)
             if not self.repo.move_ref(state.tip, expect=self.tip):
                 return None
-            _flat.put(str(self.repo.git_dir), _Flat(state.tree or "", state.files))
+            flat.remember(self.repo, state.tree or "", state.files)
         self._restart_log(state.tip)
         versions = tuple(messages.read(self.repo.commit(sha)) for sha in state.made)
         if state.made:
             self.repo.tidy()
         return Recorded(versions, disk.skipped)
+
+    def _look(
+        self, before: Mapping[str, str], *, is_run_only: bool
+    ) -> tuple[scan.Disk, dict[str, str]]:
+        """What is on disk; what was not looked at, or cannot be, is as it was *before*."""
+        written = {write.path for write in self.log.writes if tracked.is_tracked(write.path)}
+        only = written if is_run_only else None
+        disk = scan.scan(self.root, only)
+        after = dict(disk.files)
+        if only is not None:
+            looked = {*tracked.TRACKED_FILES, *only}
+            after |= {path: sha for path, sha in before.items() if path not in looked}
+        if disk.skipped:
+            after |= {path: sha for path, sha in before.items() if disk.is_unknown(path)}
+        return disk, after
 
     def _restart_log(self, tip: str | None) -> None:
         """Empty the log, unless it says all that it would say then."""

@@ -7,7 +7,7 @@ files cost 2,000 looks. Links are never followed.
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -72,8 +72,11 @@ class _Known:
 _known: Kept[_Known] = Kept(_KEPT_WORKSPACES)
 
 
-def scan(root: Path) -> Disk:
-    """Look at every tracked file of the workspace at *root* (its real folder)."""
+def scan(root: Path, only: Collection[str] | None = None) -> Disk:
+    """Look at every tracked file of the workspace at *root* (its real folder).
+
+    *only*: what in the tracked folders is looked at; the tracked files are in any case.
+    """
     known = _known.get(str(root))
     if known is None:
         known = _Known()
@@ -82,9 +85,11 @@ def scan(root: Path) -> Disk:
     try:
         with known.lock:
             look = _Look(root, fd, known)
-            for path in (*tracked.TRACKED_FILES, *tracked.TRACKED_FOLDERS):
+            below = tracked.TRACKED_FOLDERS if only is None else only
+            for path in dict.fromkeys((*tracked.TRACKED_FILES, *below)):
                 look.from_the_top(path)
-            known.files, known.folders = look.now.files, look.now.folders
+            if only is None:
+                known.files, known.folders = look.now.files, look.now.folders
     finally:
         os.close(fd)
     return Disk(look.files, tuple(look.skipped))

@@ -142,6 +142,7 @@ class RowBook:
 def _size_next(workspace: Workspace, batch: Batch, decision: Decision) -> None:
     """Two failures in a row on one batch halve the next one; whatever got on restores it."""
     state = DreamState.of(workspace)
+    before = state.batch_most, state.batch_key, state.batch_failures
     if decision.status in _FAILED and decision.tried:
         shown = sorted(batch.cursors)
         key = f"{shown[0]}-{shown[-1]}-{len(shown)}"
@@ -151,7 +152,8 @@ def _size_next(workspace: Workspace, batch: Batch, decision: Decision) -> None:
         state.batch_key, state.batch_failures = key, failures
     elif decision.status not in _FAILED and decision.status != "held":
         state.batch_most, state.batch_key, state.batch_failures = 0, "", 0
-    state.save(update_fields=["batch_most", "batch_key", "batch_failures"])
+    if (state.batch_most, state.batch_key, state.batch_failures) != before:
+        state.save(update_fields=["batch_most", "batch_key", "batch_failures"])
 
 
 def drop_digests(workspace: Workspace, cursors: Collection[int]) -> None:

@@ -265,6 +265,31 @@ def test_somebody_else_may_make_the_versions_of_a_run(root, dream):
     assert last.runs == ("dream:1",)
 
 
+def test_what_is_done_outside_during_a_run_is_its_own_version(root, dream):
+    """The end of a run does not look through every skill: what a hand did meanwhile to one that
+    nobody wrote through Jenny has its version at the next look, and what it did to a memory file
+    or to a skill of the run's at once. None of it is the run's."""
+    (root / "skills" / "mine").mkdir(parents=True)
+    (root / "skills" / "mine" / "SKILL.md").write_bytes(b"mine\n")
+    note = dream.begin()
+    dream.write(note, "skills/new/SKILL.md", b"new\n")
+    dream.write(note, "skills/mine/SKILL.md", None)
+    (root / "skills" / "new" / "SKILL.md").write_bytes(b"new\nby hand\n")
+    (root / "skills" / "other.md").write_bytes(b"other\n")
+    (root / "SOUL.md").write_bytes(b"by hand\n")
+    made = dream.end(note).versions
+    assert [row.actor for row in made] == ["dream", "outside"]
+    assert shown(root, 1)["skills/new/SKILL.md"] == (None, b"new\n")
+    assert shown(root, 1)["skills/mine/SKILL.md"] == (b"mine\n", None)
+    assert shown(root) == {
+        "SOUL.md": (b"# Soul\n", b"by hand\n"),
+        "skills/new/SKILL.md": (b"new\n", b"new\nby hand\n"),
+    }
+    (late,) = commit_pending(root).versions
+    assert late.actor == "outside"
+    assert shown(root) == {"skills/other.md": (None, b"other\n")}
+
+
 def test_a_dead_run_is_named_so_by_who_takes_over(root, dream):
     """A run whose holder died: its writes are its own, never taken for somebody's edits."""
     note = dream.begin()
