@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
@@ -12,6 +13,8 @@ from jenny.accounts.models import Job, Workspace
 from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs
 
+# So many are listed beside it.
+RECENT = 8
 OTHER = working.Kind(task="", title="Work")
 
 
@@ -21,6 +24,8 @@ def page(request: HttpRequest, job_id: int) -> HttpResponse:
     job = _job(request, job_id)
     is_fragment = request.headers.get("HX-Request") == "true"
     context = _context(job, _elsewhere(request, job))
+    if not is_fragment:
+        context["recent"] = [(one, _title(one)) for one in _jobs(request).order_by("-pk")[:RECENT]]
     answer = render(request, f"jobs/job.html{'#middle' if is_fragment else ''}", context)
     if not job.is_open and is_fragment:
         answer["HX-Trigger"] = "job-ended"
@@ -29,11 +34,20 @@ def page(request: HttpRequest, job_id: int) -> HttpResponse:
 
 def _job(request: HttpRequest, job_id: int) -> Job:
     """The job, if it is one of the account's workspaces."""
-    person = access.account(request)
+    rows = _jobs(request)
     if job_id > 2**62:
         raise Http404
-    rows = Job.objects.filter(workspace__owner=person, workspace__deleted_at=None)
     return get_object_or_404(rows, pk=job_id)
+
+
+def _jobs(request: HttpRequest) -> "QuerySet[Job]":
+    """Those of the account's workspaces."""
+    person = access.account(request)
+    return Job.objects.filter(workspace__owner=person, workspace__deleted_at=None)
+
+
+def _title(job: Job) -> str:
+    return working.KINDS.get(job.kind, OTHER).title
 
 
 def _elsewhere(request: HttpRequest, job: Job) -> Workspace | None:

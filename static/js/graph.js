@@ -4,12 +4,14 @@
 const svg = document.querySelector("[data-graph]");
 const tools = document.querySelector("[data-graph-tools]");
 const state = document.getElementById("graph-state");
+// Smaller names, in pixels, are not read.
+const READABLE = 10;
 
 if (svg && tools) {
   const whole = svg.viewBox.baseVal;
   const all = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
   const view = { ...all };
-  const font = Number(svg.getAttribute("font-size"));
+  let font = Number(svg.getAttribute("font-size"));
   const nodes = [...svg.querySelectorAll("a[data-folder]")].map((link) => ({
     link,
     words: link.querySelector("title").textContent.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase(),
@@ -50,6 +52,21 @@ if (svg && tools) {
   function point(event) {
     const place = new DOMPoint(event.clientX, event.clientY);
     return place.matrixTransform(svg.getScreenCTM().inverse());
+  }
+
+  /** Where a small screen has no room for all of it, begin nearer, at the largest. */
+  function begin() {
+    const least = READABLE * unit();
+    if (font >= least) return;
+    const near = font / least;
+    font = least;
+    const kind = svg.querySelector("a.circle") ? "a.circle circle" : "circle";
+    const size = (circle) => circle.r.baseVal.value;
+    const largest = [...svg.querySelectorAll(kind)].sort((one, other) => size(other) - size(one))[0];
+    const { cx, cy } = svg.querySelector(".here circle") ?? largest;
+    view.x += cx.baseVal.value - (view.x + view.width / 2);
+    view.y += cy.baseVal.value - (view.y + view.height / 2);
+    zoom(near);
   }
 
   svg.dataset.live = "";
@@ -161,4 +178,6 @@ if (svg && tools) {
     view.y = place.cy.baseVal.value - view.height / 2;
     show();
   });
+
+  begin();
 }

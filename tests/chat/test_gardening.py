@@ -44,6 +44,15 @@ def due(workspace, name: str, *, attempted: float | None = None) -> ProjectState
     return row
 
 
+def test_a_folder_that_is_called_like_a_log_is_named(workspace):
+    """Nothing in it is read, and the report says so."""
+    (workspace.root / "wikis/bees/log/20260301.md").mkdir(parents=True)
+    job = Job.ask(workspace, workspace.owner, "tidy", {"project": "bees"})
+    assert job.claim()
+    ended = tidying.work(job)
+    assert "log/20260301.md” is a folder and no file, so nothing in it was read" in ended.sentence
+
+
 def asked() -> list[str]:
     """The projects that were asked for."""
     return [job.arguments["project"] for job in Job.objects.filter(kind="tidy").order_by("pk")]

@@ -6,6 +6,33 @@ from jenny.accounts.models import Account, Job, Workspace
 from tests.settings_ui.test_models_page import said
 
 
+def test_other_work_and_the_way_back_stand_beside(client: Client, ana: Account) -> None:
+    """The newest work of the account's workspaces, the page's own marked, and nobody else's; pages
+    that a job names are links, and what else it says is text."""
+    home = ana.workspaces.order_by("created_at")[0]
+    bo = Account.objects.make_account("bo", "a long password 1", "UTC")
+    strange = Job.ask(bo.current_workspace, bo, "restore", {})
+    done = Job.ask(home, ana, "tidy", {"project": "bees"})
+    rows = [
+        {"text": "wiki/hive.md", "href": "/wikis/bees/wiki/hive.md"},
+        {"text": "wiki/gone.md", "href": ""},
+        "<b>words</b>",
+    ]
+    lists = [{"title": "Pages written", "rows": rows}]
+    Job.objects.filter(pk=done.pk).update(state="done", sentence="Tidied.", result={"lists": lists})
+    job = Job.ask(home, ana, "export", {})
+    page = client.get(f"/jobs/{job.pk}/").text
+    aside = page.partition('id="sidebar"')[2].partition("<main")[0]
+    assert f'href="/jobs/{job.pk}/" aria-current="page"' in aside
+    assert f'href="/jobs/{done.pk}/"' in aside
+    assert f"/jobs/{strange.pk}/" not in page
+    assert 'href="/settings/backup/"' in aside
+    told = client.get(f"/jobs/{done.pk}/").text
+    assert '<a href="/wikis/bees/wiki/hive.md">wiki/hive.md</a>' in told
+    assert '<p class="what">wiki/gone.md</p>' in told
+    assert '<p class="what">&lt;b&gt;words&lt;/b&gt;</p>' in told
+
+
 def test_links_are_offered_where_they_lead_somewhere(client: Client, ana: Account) -> None:
     """What an import made is another workspace: the page leads there, then shows its links."""
     home = ana.workspaces.order_by("created_at")[0]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from jenny.workspace import names
 from jenny.workspace.files import Workspace
 from wikis import pages
 
@@ -68,6 +69,21 @@ def days(workspace: Workspace) -> list[str]:
         return []
     found = [entry for entry in workspace.list(pages.LOG) if entry.kind == "file"]
     return sorted(entry.path for entry in found if Path(entry.path).suffix == ".md")
+
+
+def unread(workspace: Workspace) -> list[str]:
+    """What is called like a file of the log and is none, each with what it is, in a sentence."""
+    if not workspace.exists(pages.LOG):
+        return []
+    found = [
+        entry
+        for entry in workspace.list(pages.LOG)
+        if Path(entry.path).suffix == ".md" and entry.kind != "file"
+    ]
+    return [
+        f"{names.shown(entry.path)} is a {entry.kind} and no file, so nothing in it was read."
+        for entry in sorted(found, key=lambda entry: entry.path)
+    ]
 
 
 def _newest(workspace: Workspace, count: int = 3) -> list[str]:

@@ -29,6 +29,7 @@ from jenny.chat.tasks.publish import Publisher
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.files import Workspace as Files
 from memory.management import snapshots
 from memory.recalling import literal
 from wikis import addresses, pages
@@ -37,6 +38,7 @@ from wikis.gardener import batch, border
 from wikis.gardener.border import Written
 from wikis.gardener.tools import GardenContext
 from wikis.project import about
+from wikis.project import log as log_of
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +151,7 @@ def work(job: Job) -> Ended:
     )
     found = batch.unread(opened, row.read)
     if not found.lines:
-        return Ended(_NOTHING.format(name=name), {"links": [_link(name)]})
+        return Ended(_nothing(name, opened), {"links": [_link(name)]})
     job.progress(2, 4, "Taking a snapshot.")
     taken = snapshots.before_tidying(workspace)
     job.progress(3, 4, f"Making pages of {len(found.lines)} lines.")
@@ -214,10 +216,11 @@ def _report(
         if taken.outcome
         else []
     )
-    lists = [
-        {"title": "Pages written", "rows": files},
+    lists: list[dict[str, Any]] = [
+        {"title": "Pages written", "rows": [_written_page(name, path, written) for path in files]},
         {"title": "What the gardener says", "rows": [context.summary]},
         {"title": "Lines that no page needed", "rows": list(context.left_out)},
+        {"title": "Not read", "rows": log_of.unread(context.workspace)},
         {"title": "There is no snapshot", "rows": [taken.sentence] if not shot else []},
     ]
     result: dict[str, Any] = {
@@ -227,6 +230,18 @@ def _report(
         "read_before": row.read,
     }
     return Ended(sentence, result)
+
+
+def _nothing(name: str, opened: Files) -> str:
+    """That nothing is new, and what could not be read."""
+    return " ".join([_NOTHING.format(name=name), *log_of.unread(opened)])
+
+
+def _written_page(name: str, path: str, written: Written) -> dict[str, str]:
+    """A page that was written, with its address unless it went."""
+    inside = path.removeprefix(f"{about.folder_of(name)}/")
+    is_there = written.files[path][1] is not None
+    return {"text": inside, "href": addresses.page(name, inside) if is_there else ""}
 
 
 def _link(name: str) -> dict[str, str]:
