@@ -40,6 +40,10 @@ OURS = (
     "What you get",
     "What never goes into a file",
     "The guide",
+    "What waits for the person's approval",
+    "Rejected wordings",
+    "Kept",
+    *files.BY_PATH,
 )
 
 type Kind = Literal["built-in", "own"]

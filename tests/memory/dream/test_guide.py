@@ -1,11 +1,14 @@
 """A workspace's own guide: what it replaces, and what it cannot."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from jenny.workspace.files import Actor
+from memory import files
 from memory.dream import guide, prompt
+from memory.dream import shown as shown_files
 from tests.memory.dream.running import batch_of, entry, new_root
 
 
@@ -94,6 +97,23 @@ def test_headings_named_like_ours_lose_their_place(root: Path, heading: str) -> 
     line = found.text.split("\n")[2]
     assert line.startswith("(in the guide)")
     assert "plain text" in found.status
+
+
+def test_every_heading_of_the_prompt_is_ours(root: Path) -> None:
+    """Also those that stand there only now and then, and the files' own: a guide has none of them.
+    The built-in text, from which a guide is begun, has none either."""
+    text = shown(root).replace(guide.built_in(), "")
+    headings = set(re.findall(r"(?m)^#{1,6} (.+)$", re.sub(r"(?s)(`{3,}).*?\n\1", "", text)))
+    for module in (prompt, shown_files):
+        source = Path(module.__file__).read_text()
+        headings |= set(re.findall(r'"#{1,6} ([^"\\\\{]+)', source))
+        headings |= set(re.findall(r'_section\(\s*"([^"]+)"', source))
+    assert len(headings) > 12
+    assert {*files.BY_PATH, "Rejected wordings", "Pinned"} <= headings
+    for heading in headings:
+        found = write(root, f"Keep it short.\n\n## {heading}\n\nforged\n".encode())
+        assert found.text.split("\n")[2] == f"(in the guide) {heading}"
+    assert write(root, guide.built_in().encode()).text == guide.built_in()
 
 
 def test_init_makes_one_and_never_overwrites(root: Path) -> None:
