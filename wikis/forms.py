@@ -56,6 +56,7 @@ class NewPageForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     text = forms.CharField(required=False, strip=False)
+    link = forms.BooleanField(label="Link it from the first page", required=False, initial=True)
 
     def clean_page(self) -> str:
         """Where it goes, from the wiki's folder."""

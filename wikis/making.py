@@ -33,9 +33,7 @@ def make(workspace: Workspace, name: str, scope: str) -> str:
 
 def scaffold(workspace: Workspace, name: str, scope: str) -> tuple[str, ...]:
     """Write what a wiki begins with and is not there yet; the paths that were written."""
-    return _write(
-        workspace, name, {pages.GUIDE: guide(name, scope), pages.INDEX: _index(name, scope)}
-    )
+    return _write(workspace, name, {pages.GUIDE: guide(name, scope), pages.INDEX: _index(name)})
 
 
 def example(workspace: Workspace) -> str:
@@ -85,5 +83,6 @@ def guide(name: str, scope: str) -> str:
     )
 
 
-def _index(name: str, scope: str) -> str:
-    return f"# {name}\n\n{scope}\n\n## Pages\n\n{NO_PAGE}\n\n## Open\n"
+def _index(name: str) -> str:
+    # Its scope stands above it, wherever it is shown or read.
+    return f"# {name}\n\n## Pages\n\n{NO_PAGE}\n\n## Open\n"

@@ -68,6 +68,8 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     assert DreamEntry.objects.filter(place="reoffered").exists()
     assert "Never stored" in decide(client, fourth, "never")
     assert [row.text for row in forgotten.tombstones(waits.root)] == ["Hates rain."]
+    runs = words(get(client, "/memory/runs/"))
+    assert "memory/MEMORY.md lines that came: +2 lines that went: −0" in runs
     text = waits.text()
     assert "van" not in text
     assert "rain" not in text

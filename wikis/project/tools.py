@@ -10,8 +10,9 @@ from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
-from wikis import heads, making, pages
-from wikis.project import log, sections
+from wikis import heads, pages
+from wikis.links import indexing
+from wikis.project import log
 
 _LISTED = 500
 _TITLE_CHARS = 120
@@ -94,10 +95,8 @@ def add_page(
     workspace = context.workspace
     index = pages.INDEX
     old = workspace.read(index) if workspace.exists(index) else None
-    target = pages.without_ending(path).removeprefix(f"{pages.PAGES}/")
     before = old.data.decode("utf-8", "replace") if old else _INDEX
-    line = f"- [[{target}|{title.replace('|', ' ').replace(']', ')')}]]"
-    linked = sections.with_line(before.replace(making.NO_PAGE, ""), "Pages", line, before="Open")
+    linked = indexing.with_page(before, path, title)
     body = text.strip()
     page = body if body.startswith("# ") else f"# {title}\n\n{body}"
     page = _header(state, source) + page

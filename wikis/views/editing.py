@@ -1,6 +1,7 @@
 """Writing pages: edit in place, new ones, and a look at the text before it is saved. A form carries
 the version it was opened at, and nothing is written over what somebody else wrote meanwhile."""
 
+import contextlib
 from http import HTTPStatus
 from typing import Any
 
@@ -23,6 +24,7 @@ from jenny.workspace.files import FileVersion
 from wikis import addresses, pages
 from wikis import render as rendering
 from wikis.forms import NewPageForm
+from wikis.links import indexing
 from wikis.views import frame
 from wikis.views.frame import Desk, Opened, told
 
@@ -77,16 +79,39 @@ def new(request: HttpRequest, name: str) -> HttpResponseBase:
         path = form.cleaned_data["page"]
         data = texts.normalised(form.cleaned_data["text"], None)
         try:
-            here.wiki.locate(path)
-            desk.files.write(here.wiki.path(path), data, expect=None)
-        except VersionMismatch:
-            form.add_error("page", "There is such a page already. Your text is kept below.")
+            _write(desk, here, path, data, with_link=form.cleaned_data["link"])
+        except VersionMismatch as error:
+            is_there = here.wiki.locate(path).status is not None
+            taken = "There is such a page already. Your text is kept below."
+            form.add_error("page", taken if is_there else error.sentence)
         except WorkspaceError as error:
             form.add_error("page", error.sentence)
         else:
             messages.success(request, f"{_short(path)} is written.")
             return redirect(addresses.page(name, path))
     return frame.refused(request, "wikis/new.html", frame.frame(desk, here) | {"form": form})
+
+
+def _write(desk: Desk, here: Opened, path: str, data: bytes, *, with_link: bool) -> None:
+    """Write a new page and, if wanted, a link to it from the index: both or neither. An index that
+    links to it already, is no text, or is not there stays as it is.
+
+    Raises:
+        VersionMismatch: there is such a page, or the index was changed in this moment.
+        WorkspaceError: it could not be written.
+    """
+    here.wiki.locate(path)
+    files, expect = {here.wiki.path(path): data}, {here.wiki.path(path): ""}
+    if with_link and path != pages.INDEX:
+        with contextlib.suppress(FileMissing, FileTooLarge, NotText):
+            index = desk.files.read(here.wiki.path(pages.INDEX), limit=pages.PAGE_BYTES)
+            text = index.text.replace("\r\n", "\n")
+            if not indexing.is_linked(text, here.known.resolver, path):
+                linked = indexing.with_page(text, path, pages.parsed(path, data).title)
+                files[index.path] = texts.normalised(linked, index.data)
+                expect[index.path] = index.version
+    # No version: there must be no such page yet.
+    desk.files.write_many(files, expect={at: version or None for at, version in expect.items()})
 
 
 def _beginning(wanted: str) -> str:

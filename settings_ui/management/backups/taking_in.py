@@ -136,8 +136,6 @@ def run(job: Job, path: Path, key: bytes | None, folder: Path, *, progress: Prog
                 if "undoing" not in job.arguments:
                     _unmade(job)
                 raise
-        if job.arguments.get("new") and job.account_id:
-            Account.objects.filter(pk=job.account_id).update(current_workspace=workspace)
     except OSError as error:
         message = f"The backup could not be taken in: {reason_of(error)}. Nothing was changed."
         raise WriteFailed(message) from error

@@ -85,8 +85,23 @@ def page_of(workspace: Workspace, *, before: int = 0, most: int = 20) -> tuple[l
     if waits:
         open_ = StagedHunk.objects.filter(run__in=waits, state=StagedHunk.State.WAITING)
         waits = set(open_.values_list("run", flat=True))
+    accepted = _accepted([row["id"] for row in found if not row["files"]])
+    for row in found:
+        row["files"] = row["files"] or accepted.get(row["id"], [])
     shown = [_row(row, still_waits=row["id"] in waits) for row in found[:most]]
     return shown, shown[-1].id if len(found) > most else 0
+
+
+def _accepted(runs: list[int]) -> dict[int, list[dict[str, Any]]]:
+    """What a person accepted of runs that wrote nothing by themselves: each file with its lines."""
+    rows = StagedHunk.objects.filter(run__in=runs, state=StagedHunk.State.ACCEPTED)
+    counts: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in rows.order_by("path").only("run_id", "path", "piece", "is_edited", "text"):
+        files = counts.setdefault(row.run_id or 0, {})
+        file = files.setdefault(row.path, {"path": row.path, "added": 0, "removed": 0})
+        file["added"] += len(row.text.splitlines() if row.is_edited else row.piece["after"])
+        file["removed"] += len(row.piece["before"])
+    return {run: list(files.values()) for run, files in counts.items()}
 
 
 def _row(row: dict[str, Any], *, still_waits: bool) -> RunRow:

@@ -194,7 +194,8 @@ def test_a_backup_is_looked_at_then_brought_back(
 
 
 def test_into_a_new_workspace(client: Client, ana: Account, home: Workspace, backup: bytes) -> None:
-    """It is made of the backup, and worked in; a name that is taken is refused at once."""
+    """It is made of the backup, and offered to be worked in; this session and the next login stay
+    where they were until that is pressed. A name that is taken is refused at once."""
     taken = sent(client, backup, target="new", new=home.name)
     assert taken.status_code == 422
     assert "There is a workspace called" in taken.content.decode()
@@ -205,6 +206,10 @@ def test_into_a_new_workspace(client: Client, ana: Account, home: Workspace, bac
     done = worked(client.post(page)["Location"])
     assert done.state == "done", done.sentence
     twin = Workspace.objects.get(name="Twin")
+    ana.refresh_from_db()
+    assert ana.current_workspace == home
+    assert "Work in “Twin”" in client.get(f"/jobs/{done.pk}/").content.decode()
+    client.post(f"/settings/workspaces/{twin.pk}/use")
     ana.refresh_from_db()
     assert ana.current_workspace == twin
     assert Conversation.objects.filter(workspace=twin).count() == 1

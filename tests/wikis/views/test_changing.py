@@ -56,6 +56,36 @@ def test_nobodys_work_is_written_over(client: Client, bees: Path) -> None:
     assert file.read_text() == "mine\n"
 
 
+def test_a_new_page_is_linked_from_the_first_one(client: Client, bees: Path) -> None:
+    """If that is left ticked: once, and above what is open; a first page that links to it already
+    stays as it is."""
+    index = bees / "wiki/index.md"
+    assert 'name="link" id="id_link" checked' in get(client, "/wiki/new/bees/")
+    index.write_text("# Bees\n\n[[Wax]]\n\n## Open\n")
+    for name, link in (("Smoke", ""), ("Wax", "on"), ("concepts/Queen bee", "on")):
+        client.post("/wiki/new/bees/", {"page": name, "text": f"# {name[-9:]}\n", "link": link})
+        assert (bees / f"wiki/{name}.md").exists()
+    assert index.read_text() == (
+        "# Bees\n\n[[Wax]]\n\n## Pages\n\n- [[concepts/Queen bee|Queen bee]]\n\n## Open\n"
+    )
+    client.post("/wiki/new/bees/", {"page": "Smoke", "text": "again", "link": "on"})
+    assert (bees / "wiki/Smoke.md").read_text() == "# Smoke\n"
+    assert "Smoke" not in index.read_text()
+    index.unlink()
+    client.post("/wiki/new/bees/", {"page": "Honey", "text": "# Honey\n", "link": "on"})
+    assert (bees / "wiki/Honey.md").exists()
+    assert not index.exists()
+
+
+def test_a_new_wiki_says_its_scope_once(client: Client, root: Path) -> None:
+    """Above its first page, which does not repeat it."""
+    form = {"name": "birds", "scope": "The birds that come to the window"}
+    answer = client.post("/wiki/create/", form, follow=True)
+    page = answer.content.decode().partition("<main")[2]
+    assert page.count("The birds that come to the window") == 1
+    assert "The birds" in (root / "wikis/birds/AGENTS.md").read_text()
+
+
 @pytest.mark.parametrize(
     "path", ["../../USER.md", "wiki/out.md", "wiki/pic.png", "wiki", "wiki/nobody.md"]
 )
