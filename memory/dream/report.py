@@ -6,7 +6,7 @@ writes alone. As values for a command and a page, and as Markdown for the chat.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from jenny.workspace import diffs
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.tracked import CURSOR
-from memory import archive, skills
+from memory import archive, files, skills
 from memory.dream import refusals, wording
 from memory.dream.values import Attempt, EntryVerdict
 from memory.facts import normal
@@ -126,13 +126,20 @@ def make(
         archived=tuple(_kept(root, archived)),
         refused=tuple(map(_refused, refusals.open_refusals(attempts))),
         verdicts=tuple(verdicts),
-        waiting=tuple(skill.name for skill in skills.waiting(root) if skill.path in touched),
+        waiting=_waiting(root, touched),
         staged=_staged(attempts),
         snapshot=snapshot,
         commits=tuple(commits),
         notes=notes,
         diff=_diff(changes),
     )
+
+
+def _waiting(root: Path, touched: Collection[str]) -> tuple[str, ...]:
+    """The skills among these files that wait for the user's yes."""
+    if not any(files.skill_of(path) for path in touched):
+        return ()
+    return tuple(skill.name for skill in skills.waiting(root) if skill.path in touched)
 
 
 def _net(attempts: Sequence[Attempt]) -> tuple[dict[str, Counter[str]], dict[str, Counter[str]]]:

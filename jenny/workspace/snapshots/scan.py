@@ -169,15 +169,14 @@ class _Look:
         for name in found.names:
             inner = f"{path}/{name}" if path else name
             try:
-                status = os.stat(inner[at.cut :], dir_fd=at.fd, follow_symlinks=False)
-                why = _why_not(status.st_mode, name, inner)
-                if why:
+                status = os.lstat(inner[at.cut :], dir_fd=at.fd)
+                stamp, there = stamp_of(status), old.files.get(name)
+                if there is not None and there.stamp == stamp:
+                    found.files[name] = there
+                elif why := _why_not(status.st_mode, name, inner):
                     self.skipped.append(Skipped(inner, f"{names.shown(inner)} {why}"))
                 elif stat.S_ISREG(status.st_mode):
-                    there, stamp = old.files.get(name), stamp_of(status)
-                    if there is None or there.stamp != stamp:
-                        there, is_same = Found(inner, stamp), False
-                    found.files[name] = there
+                    found.files[name], is_same = Found(inner, stamp), False
                 else:
                     before = old.folders.get(name)
                     found.folders[name] = self._below(at, inner, status, before)

@@ -9,7 +9,6 @@ import stat
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
@@ -120,7 +119,7 @@ class _Look:
         self.now = _Known()
         self.files: dict[str, str] = {}
         self.skipped: list[Skipped] = []
-        self._status = partial(os.stat, dir_fd=fd, follow_symlinks=False)
+        self._fd = fd
         self._fresh = time.time_ns() - _TICK_NS
 
     def from_the_top(self, path: str) -> None:
@@ -133,14 +132,18 @@ class _Look:
     def _at(self, path: str) -> None:
         """Look at a file or folder; its folder is a plain one."""
         try:
-            status = self._status(path)
+            status = os.lstat(path, dir_fd=self._fd)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
             self._skip(path, f"cannot be looked at: {reason_of(error)}")
             return
         mode, stamp = status.st_mode, _stamp(status)
-        if stat.S_ISREG(mode):
+        known = self.known.files.get(path)
+        if known is not None and known[0] == stamp:
+            self.files[path] = known[1]
+            self.now.files[path] = known
+        elif stat.S_ISREG(mode):
             self._file(path, stamp, status.st_size)
         elif not stat.S_ISDIR(mode):
             self._skip(path, "is a link" if stat.S_ISLNK(mode) else "is no plain file")
@@ -164,11 +167,6 @@ class _Look:
             self._at(inner)
 
     def _file(self, path: str, stamp: _Stamp, size: int) -> None:
-        known = self.known.files.get(path)
-        if known is not None and known[0] == stamp:
-            self.files[path] = known[1]
-            self.now.files[path] = known
-            return
         if size > WRITE_BYTES:
             self._skip(path, f"has {size:,} bytes")
             return
