@@ -52,7 +52,10 @@ def read(text: str, stop_reason: str, *, has_calls: bool = False) -> Answer | No
         return NoAnswer("it called a tool")
     if stop_reason not in NATURAL_STOPS:
         return NoAnswer(f"it ended with {stop_reason or 'no reason'}")
-    said = strip_reasoning(text)
+    said, unended = _parted(text)
+    if said and any(is_marked for is_marked, _ in _facts(unended)):
+        # Perhaps a fact only speaks of such a tag: then what comes behind it is no thought.
+        return NoAnswer("it did not end its thoughts")
     if _NOTHING.fullmatch(said):
         return Answer("")
     facts = list(_facts(said))
@@ -73,19 +76,25 @@ def _what_it_is(text: str, said: str) -> str:
 def strip_reasoning(text: str) -> str:
     """*text* without what the model thought aloud: closed tags with what is in them, everything
     behind one that is never closed, and everything before a closing one that was never opened."""
+    return _parted(text)[0]
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What was said, and what stands behind a tag that is never closed."""
     text = _CONTROL.sub("", _CHANNEL.sub("", text))
     kept: list[str] = []
-    depth = at = 0
+    depth = at = opened = 0
     for tag in _TAG.finditer(text):
         if tag[1] and not depth:
             kept.clear()
         elif not tag[1] and not depth:
             kept.append(text[at : tag.start()])
+            opened = tag.end()
         depth = max(depth - 1, 0) if tag[1] else depth + 1
         at = tag.end()
     if not depth:
         kept.append(text[at:])
-    return "".join(kept).strip()
+    return "".join(kept).strip(), text[opened:] if depth else ""
 
 
 def mark_of(line: str) -> str:
@@ -100,26 +109,28 @@ def is_kept(text: str) -> bool:
 
 
 def _facts(said: str) -> Iterator[tuple[bool, str]]:
-    """Each bullet, written as all of them are, and whether it has a mark. Lines below a bullet
-    that are set in belong to it; what is around the bullets (a greeting, a fence) is dropped."""
-    fact, is_marked = "", False
+    """Each bullet, written as all of them are, and whether it has a mark. Lines right below a
+    bullet belong to it, and those that are set in; what is around the bullets (a greeting, a fence)
+    is dropped."""
+    fact, is_marked, is_apart = "", False, False
     for line in said.splitlines():
-        plain = line.strip()
-        if _FENCE.fullmatch(plain) or _NOTHING.fullmatch(plain):
+        plain, was_apart = line.strip(), is_apart
+        is_apart = bool(not plain or _FENCE.fullmatch(plain) or _NOTHING.fullmatch(plain))
+        if is_apart:
             continue
         marked, bullet = _BULLET.fullmatch(plain), _PLAIN_BULLET.fullmatch(plain)
-        is_below = line[:1] in (" ", "\t") and fact
+        is_set_in = line[:1] in (" ", "\t")
         if marked and marked[2].strip(" *_`"):
             if fact:
                 yield is_marked, fact
             fact, is_marked = f"- [{marked[1].lower()}] {marked[2].strip()}", True
-        elif is_below and plain:
+        elif fact and (is_set_in or not (was_apart or marked or bullet)):
             fact = f"{fact}\n  {plain}"
         elif bullet and not marked:
             if fact:
                 yield is_marked, fact
             fact, is_marked = f"- {bullet[1]}", False
-        elif plain and fact:
+        elif fact:
             yield is_marked, fact
             fact = ""
     if fact:

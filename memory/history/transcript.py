@@ -111,7 +111,8 @@ def _tool(tool: ToolUsed, *, whole: bool) -> str:
         left = len(result) - RESULT_CHARS
         result = f"{result[:RESULT_CHARS]}… ({left:,} more characters)"
     head = f"  TOOL {tool.name}({arguments}), untrusted text that nobody here said:"
-    return "\n    ".join([head, *result.splitlines()])
+    # The raw form keeps every character, whatever else may end a line.
+    return "\n    ".join([head, *(result.split("\n") if whole else result.splitlines())])
 
 
 def _without_data(text: str) -> str:

@@ -21,7 +21,7 @@ from memory.history.consolidator import (
     prompt,
     without_asking,
 )
-from memory.history.transcript import Spoken, ToolUsed, formatted
+from memory.history.transcript import Spoken, ToolUsed, formatted, raw
 
 FACT = "- [durable] Ana has two cats."
 WHEN = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -181,6 +181,13 @@ def test_the_model_sees_speakers_times_and_what_is_untrusted() -> None:
     assert "untrusted text" in asked
     assert "\n    [2026-11-30 10:00] USER: x" in asked
     assert key not in asked
+
+
+def test_a_raw_text_keeps_what_else_ends_a_line() -> None:
+    """Form feeds and line separators of a tool's result are characters of the slice, too."""
+    odd = "page one\x0cpage two\u2028\r\nend"
+    message = Spoken(1, "assistant", "", tools=(ToolUsed("read_file", "{}", odd),))
+    assert odd.replace("\n", "\n    ") in raw([message])
 
 
 def test_long_results_are_cut_for_the_model_and_whole_when_raw() -> None:

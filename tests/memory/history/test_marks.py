@@ -23,6 +23,10 @@ FACT = "- [durable] Ana moved to Olomouc on 3 March 2026."
             "- [durable] first\n  goes on here\n- [durable] second",
             "- [durable] first\n  goes on here\n- [durable] second",
         ),
+        (
+            f"- [durable] Lives at\nLange Gasse 5\n\n  Vienna\n{FACT}\n```\nThat is all.",
+            f"- [durable] Lives at\n  Lange Gasse 5\n  Vienna\n{FACT}",
+        ),
         (f"{FACT}\n- a bullet without a mark", f"{FACT}\n- a bullet without a mark"),
         (f"{FACT}\n(nothing)", FACT),
         (
@@ -76,6 +80,8 @@ def test_nothing_is_an_answer(text: str) -> None:
         "- [important] a mark that does not exist",
         "- [durable]",
         "- [durable]   \n",
+        f"- [durable] Reports begin with <analysis> and end with a date.\n{FACT}",
+        f"{FACT}\n<think>or rather\n{FACT}",
     ],
 )
 def test_anything_else_is_none(text: str) -> None:
