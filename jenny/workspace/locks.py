@@ -54,7 +54,6 @@ _NOBODY, _SOMEBODY = b" ", b"w"
 class _Held:
     root: Path
     level: Level
-    path: str
     fd: int
 
 
@@ -69,9 +68,6 @@ _mine = _Mine()
 _guard = threading.Lock()
 _threads: dict[tuple[Path, Level], threading.Lock] = {}
 _open: set[int] = set()
-# Lock files that nobody holds are kept open for the next time, the latest of them.
-_kept: dict[str, int] = {}
-_MOST_KEPT = 32
 
 
 @contextlib.contextmanager
@@ -93,15 +89,14 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
     if not threads.acquire(timeout=max(timeout, 0)):
         raise LockTimeout(_busy(level, timeout, "another task of this process"))
     try:
-        path = f"{root}/{LOCK_FILES[level]}"
-        held = _Held(root, level, path, _take(root, path, level, deadline, timeout))
+        held = _Held(root, level, _take(root, level, deadline, timeout))
         _mine.held.append(held)
         try:
             yield True
         finally:
             if held in _mine.held:  # not in a child that was forked meanwhile
                 _mine.held.remove(held)
-                _release(held.path, held.fd)
+                _close(held.fd)
     finally:
         threads.release()
 
@@ -146,12 +141,14 @@ def _thread_lock(root: Path, level: Level) -> threading.Lock:
         return _threads.setdefault((root, level), threading.Lock())
 
 
-def _take(root: Path, path: str, level: Level, deadline: float, timeout: float) -> int:
-    """The descriptor of the lock file at *path*, locked."""
-    turnstile = f"{root}/{_TURNSTILES[level]}"
+def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
+    """The lock file's descriptor, locked."""
+    turnstile, path = f"{root}/{_TURNSTILES[level]}", f"{root}/{LOCK_FILES[level]}"
     try:
         try:
-            fd = _at_once(path) or _in_turn(turnstile, path, level, deadline, timeout)
+            fd = _at_once(path)
+            if fd is None:
+                fd = _in_turn(turnstile, path, level, deadline, timeout)
         except FileNotFoundError:
             _make_folders(root, turnstile, path)
             fd = _in_turn(turnstile, path, level, deadline, timeout)
@@ -168,10 +165,7 @@ def _take(root: Path, path: str, level: Level, deadline: float, timeout: float) 
 
 def _at_once(path: str) -> int | None:
     """A descriptor of the file that is at *path* now, locked, where nobody has it or waits."""
-    with _guard:
-        fd = _kept.pop(path, None)
-    if fd is None:
-        fd = _opened(path)
+    fd = _opened(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_same(fd, path) and os.pread(fd, 1, _HOLDER_BYTES) != _SOMEBODY:
@@ -246,16 +240,6 @@ def _is_same(fd: int, path: str) -> bool:
     return (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino)
 
 
-def _release(path: str, fd: int) -> None:
-    """Release a lock; its file stays open."""
-    fcntl.flock(fd, fcntl.LOCK_UN)
-    with _guard:
-        _kept[path] = fd
-        oldest = _kept.pop(next(iter(_kept))) if len(_kept) > _MOST_KEPT else None
-    if oldest is not None:
-        _close(oldest)
-
-
 def _close(fd: int) -> None:
     """Close a lock's descriptor, which releases it."""
     _open.discard(fd)
@@ -276,7 +260,6 @@ def _forget() -> None:
         with contextlib.suppress(OSError):
             os.close(fd)
     _open.clear()
-    _kept.clear()
     _threads.clear()
     _mine.held.clear()
     global _guard  # noqa: PLW0603  (another thread of the parent may have held it at the fork)
