@@ -8,7 +8,7 @@ from jenny.workspace.check import Finding
 from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import files, skills, suspect
-from memory.dream import guide
+from memory.dream.prompting import guide
 
 SETTINGS = "Settings → Memory"
 

@@ -28,7 +28,7 @@ BLOCKS = (
     "tools",
 )
 
-# Dream's prompt is put together by itself (``memory.dream.prompt``), of these.
+# Dream's prompt is put together by itself (``memory.dream.prompting.prompt``), of these.
 DREAM_BLOCKS = (
     "dream_rules",
     "dream_guide",

@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 
 from memory import provenance
-from memory.dream import telling
+from memory.dream.reporting import telling
 from memory.history import edited
 from wikis import before
 

@@ -3,9 +3,11 @@
 from jenny.workspace.errors import VersionsOff
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
-from memory.dream import counters, report, strays, traces, verdict
-from memory.dream.counters import Course
+from memory.dream import strays
 from memory.dream.ground import Ground
+from memory.dream.judging import counters, verdict
+from memory.dream.judging.counters import Course
+from memory.dream.reporting import report, traces
 from memory.dream.values import Trigger
 from memory.history import compaction
 

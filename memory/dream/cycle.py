@@ -17,12 +17,16 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory import budgets
-from memory.dream import aftermath, limits, offering, prompt, review, strays, turn, verdict
-from memory.dream.batch import Digest
-from memory.dream.counters import Course
-from memory.dream.digesting import Digester
+from memory.dream import aftermath, limits, strays, turn
 from memory.dream.ground import Ground
 from memory.dream.job import BROKE, Done, Job, Lost
+from memory.dream.judging import verdict
+from memory.dream.judging.counters import Course
+from memory.dream.offer import offering
+from memory.dream.offer.batch import Digest
+from memory.dream.offer.digesting import Digester
+from memory.dream.prompting import prompt
+from memory.dream.reviewing import review
 from memory.dream.tools import Hand, Reminder, toolbox
 from memory.dream.turn import Said
 from memory.dream.values import Decision, RunFacts

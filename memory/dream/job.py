@@ -10,9 +10,9 @@ from jenny.agent.tokens import Usage
 from jenny.agent.watch import Watch
 from jenny.workspace.config import Config
 from memory.approval.values import Shelf
-from memory.dream.counters import Alarm
-from memory.dream.offering import Book
-from memory.dream.reviewed import Reviewed
+from memory.dream.judging.counters import Alarm
+from memory.dream.offer.offering import Book
+from memory.dream.reviewing.reviewed import Reviewed
 from memory.dream.turn import Said
 from memory.dream.values import Attempt, Batch, Decision, Trigger
 

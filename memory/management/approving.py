@@ -17,7 +17,7 @@ from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
 from memory.approval.values import Outcome
-from memory.dream import traces
+from memory.dream.reporting import traces
 from memory.management import deciding, hunks
 from memory.management.agreeing import approve_skill, skills_waiting, withdraw_skill
 from memory.management.deciding import Case, State

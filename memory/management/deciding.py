@@ -21,7 +21,7 @@ from memory import ledger, skills
 from memory.approval import placing, saying
 from memory.approval.text_lines import lines_of
 from memory.approval.values import Kind
-from memory.dream.review import SUFFIX
+from memory.dream.reviewing.review import SUFFIX
 from memory.dream.tools.drafts import Draft, Refusal, check
 from memory.errors import NotApproved
 from memory.forgotten import stones

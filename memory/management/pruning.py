@@ -16,8 +16,8 @@ from memory import archive
 from memory.approval.values import Outcome, Prune, Pruned
 from memory.archive import back
 from memory.archive.form import Archived
-from memory.dream import prunes
-from memory.dream.review import SUFFIX
+from memory.dream.reporting import prunes
+from memory.dream.reviewing.review import SUFFIX
 from memory.errors import NotArchived
 from memory.facts import normal, stated
 from memory.models import DreamRun, LargePrune

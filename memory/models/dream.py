@@ -134,7 +134,7 @@ class DreamRun(models.Model):
     # Sentences about what went wrong beside the outcome, and what a person should know.
     notes = models.JSONField(default=list)
     report = models.JSONField(default=dict)
-    # What became of the review pass (``memory.dream.review``); empty when none was due.
+    # What became of the review pass (``memory.dream.reviewing.review``); empty when none was due.
     review = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True)
     preset = models.CharField(max_length=64, blank=True)

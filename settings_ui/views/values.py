@@ -23,7 +23,8 @@ from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceE
 from jenny.workspace.files import Actor
 from memory import files
 from memory.budgets import gauge
-from memory.dream import guide, schedule
+from memory.dream import schedule
+from memory.dream.prompting import guide
 from memory.management.commands.dream import GOOD
 from memory.management.dreaming import clock
 from memory.models import DreamRun

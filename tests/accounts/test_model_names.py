@@ -19,7 +19,7 @@ def test_one_name_is_spoken_of_everywhere() -> None:
     name that a form begins with."""
     [field] = [field for field in FIELDS if field.key == "modelPresets.*.model"]
     assert f" {model_names.suggested()} " in field.help
-    assert model_names._FALLBACK == (model_names.suggested(),)
+    assert (model_names.suggested(),) == model_names._FALLBACK
 
 
 def test_suggestions_do_not_cost_the_sdk() -> None:

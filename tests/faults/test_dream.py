@@ -15,7 +15,7 @@ import redis
 
 from jenny.workspace.rules import Actor
 from memory import archive
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.history import cursors, log, reading
 from memory.history.entries import NewEntry
 from tests.model_server import Call, Gate, ModelServer, Say, Silence

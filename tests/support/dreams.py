@@ -10,7 +10,7 @@ import pytest
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
 from jenny.workspace.rules import Actor
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.history import cursors, log
 from memory.history.entries import NewEntry
 from memory.management.dreaming import asking, running

@@ -15,7 +15,7 @@ from jenny.chat.models import Conversation, Message
 from jenny.chat.tasks import accept
 from jenny.chat.tasks.publish import Publisher
 from memory import tasks
-from memory.dream import outcomes
+from memory.dream.reporting import outcomes
 from memory.management.dreaming import asking, running
 from memory.models import DreamRun
 

@@ -18,7 +18,7 @@ from jenny.chat.views.models_menu import presets_of
 from jenny.workspace import config as workspace_config
 from jenny.workspace.files import Actor
 from memory import skills, versions
-from memory.dream import guide
+from memory.dream.prompting import guide
 from memory.recalling import literal
 from wikis import listing, names
 from wikis.listing import NO_SCOPE

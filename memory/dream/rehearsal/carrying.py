@@ -11,9 +11,10 @@ from jenny.workspace.versions import scan
 from memory import files, skills
 from memory.approval import overlay
 from memory.approval.values import SETTING
-from memory.dream import cycle, outcomes
+from memory.dream import cycle
 from memory.dream.job import Done, Job
 from memory.dream.rehearsal.values import SNAPSHOT, Estimate, Rehearsal, Row
+from memory.dream.reporting import outcomes
 from memory.dream.values import Batch, BatchEntry
 
 NAME = "dream:dry"

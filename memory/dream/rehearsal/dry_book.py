@@ -1,16 +1,16 @@
 """What a dry run is told of earlier runs; it leaves nothing behind."""
 
 from jenny.agent.tokens import Usage
-from memory.dream.counters import Due
-from memory.dream.digesting import Digests
-from memory.dream.offering import Lists
-from memory.dream.reviewed import Reviewed
+from memory.dream.judging.counters import Due
+from memory.dream.offer.digesting import Digests
+from memory.dream.offer.offering import Lists
+from memory.dream.reviewing.reviewed import Reviewed
 from memory.dream.values import Batch, Decision
 
 
 class DryBook:
-    """``memory.dream.offering.Book`` that keeps nothing: what earlier runs left is what it was
-    given. What raw texts became is known from *digests*, and not added to."""
+    """``memory.dream.offer.offering.Book`` that keeps nothing: what earlier runs left is what it
+    was given. What raw texts became is known from *digests*, and not added to."""
 
     def __init__(self, lists: Lists, digests: Digests) -> None:
         self._lists = lists

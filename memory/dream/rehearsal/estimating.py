@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from jenny.agent.errors import AgentError
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage, estimate, estimate_messages
-from memory.dream import counters, limits, offering, prompt
+from memory.dream import limits
 from memory.dream.job import Job
+from memory.dream.judging import counters
+from memory.dream.offer import offering
+from memory.dream.prompting import prompt
 from memory.dream.rehearsal.values import SNAPSHOT, Estimate
 from memory.dream.tools import TOOLS
 from memory.dream.values import Batch

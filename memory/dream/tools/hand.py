@@ -16,8 +16,8 @@ from jenny.workspace.errors import PathRefused, WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace
 from memory import facts, files, near, skills
 from memory.approval.values import Shelf
-from memory.dream import refusals, skill_rules
-from memory.dream.tools import places, staging
+from memory.dream.judging import refusals
+from memory.dream.tools import places, skill_rules, staging
 from memory.dream.tools.drafts import LINE_CHARS, Draft, Landed, Refusal, Step, check, kept, whole
 from memory.dream.tools.heritage import Heritage, RestsOn
 from memory.dream.tools.staging import Staging

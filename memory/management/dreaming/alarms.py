@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from memory.dream import telling
-from memory.dream.counters import Alarm
+from memory.dream.judging.counters import Alarm
+from memory.dream.reporting import telling
 from memory.models import DreamRun, DreamState
 
 log = logging.getLogger(__name__)

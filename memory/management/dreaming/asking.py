@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from jenny.accounts.management.gate import why_calls_wait
 from jenny.accounts.models import Workspace
-from memory.dream import outcomes
+from memory.dream.reporting import outcomes
 from memory.dream.values import Trigger
 from memory.management.dreaming.reaping import take_over
 from memory.models import DreamRun
@@ -22,7 +22,7 @@ class Asked:
 def ask(workspace: Workspace, trigger: Trigger, asker: str = "") -> Asked:
     """Begin a run of the workspace, unless one is queued or under way; a dead one is taken over
     first. While all calls to models are paused, none is begun. *asker* is told of the outcome
-    (``memory.dream.telling``)."""
+    (``memory.dream.reporting.telling``)."""
     if waits := outcomes.waits(why_calls_wait(workspace)):
         return Asked(None, waits)
     run = DreamRun.begin(workspace, trigger, asker)

@@ -11,10 +11,10 @@ from django.db.models.functions import Now
 from jenny.accounts.models import Workspace
 from jenny.agent.tokens import Usage
 from jenny.workspace.rules import Actor
-from memory.dream.counters import Due
-from memory.dream.offering import Lists
-from memory.dream.review import SUFFIX
-from memory.dream.reviewed import Reviewed
+from memory.dream.judging.counters import Due
+from memory.dream.offer.offering import Lists
+from memory.dream.reviewing.review import SUFFIX
+from memory.dream.reviewing.reviewed import Reviewed
 from memory.dream.values import Batch, Decision, Status
 from memory.management.dreaming.lending import give_back
 from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
@@ -57,7 +57,7 @@ def held(run: DreamRun) -> Iterator[None]:
 
 
 class RowBook:
-    """``memory.dream.offering.Book`` over the rows of one run's workspace."""
+    """``memory.dream.offer.offering.Book`` over the rows of one run's workspace."""
 
     def __init__(self, run: DreamRun) -> None:
         self._run = run

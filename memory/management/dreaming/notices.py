@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from jenny.accounts.management.notices import Notice
 from jenny.accounts.models import Workspace
-from memory.dream import outcomes
+from memory.dream.reporting import outcomes
 from memory.models import DreamEntry, DreamRun, DreamState
 
 

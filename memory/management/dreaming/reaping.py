@@ -13,9 +13,11 @@ from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions import record
 from jenny.workspace.versions.writes import RunNote
-from memory.dream import aftermath, counters, outcomes, telling, traces
-from memory.dream.review import SUFFIX
-from memory.dream.reviewed import INTERRUPTED, Reviewed
+from memory.dream import aftermath
+from memory.dream.judging import counters
+from memory.dream.reporting import outcomes, telling, traces
+from memory.dream.reviewing.review import SUFFIX
+from memory.dream.reviewing.reviewed import INTERRUPTED, Reviewed
 from memory.history import cursors
 from memory.management import pruning
 from memory.management.dreaming import alarms

@@ -19,8 +19,9 @@ from jenny.agent.watch import Watch
 from jenny.workspace import config as workspace_config
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
-from memory.dream import cycle, limits, outcomes
+from memory.dream import cycle, limits
 from memory.dream.job import Done, Job, Lost
+from memory.dream.reporting import outcomes
 from memory.management import origins, pruning, snapshots
 from memory.management.dreaming import alarms
 from memory.management.dreaming.book import RowBook, held

@@ -17,8 +17,8 @@ from jenny.workspace import config
 from jenny.workspace.errors import PathRefused
 from jenny.workspace.stamped import StampedFiles
 from memory.budgets import Gauge, gauge
-from memory.dream import counters
-from memory.dream.counters import ALARM_AT, Counters
+from memory.dream.judging import counters
+from memory.dream.judging.counters import ALARM_AT, Counters
 from memory.errors import CursorBroken
 from memory.files import CURSOR
 from memory.history import cursors, log, reading

@@ -10,7 +10,8 @@ from jenny.agent.watch import Watch
 from jenny.workspace import seed
 from jenny.workspace.files import Actor, open_workspace
 from memory import funnel
-from memory.dream import batch, prompt
+from memory.dream.offer import batch
+from memory.dream.prompting import prompt
 from memory.dream.tools import Hand, Reminder, toolbox
 from memory.dream.values import Batch
 from memory.history.entries import Entry

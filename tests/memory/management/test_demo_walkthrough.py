@@ -2,7 +2,8 @@
 
 from jenny.workspace.rules import Actor
 from memory import archive
-from memory.dream import counters, report
+from memory.dream.judging import counters
+from memory.dream.reporting import report
 from tests.support.dreams import MEMORY, add, finish
 
 

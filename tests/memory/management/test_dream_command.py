@@ -10,7 +10,7 @@ from django.test import Client
 from jenny.chat import commands
 from jenny.chat.models import Conversation, Message
 from jenny.chat.tasks import dreaming
-from memory.dream import telling
+from memory.dream.reporting import telling
 from memory.management.dreaming import asking
 from memory.models import DreamRun
 from tests.model_server import Fail

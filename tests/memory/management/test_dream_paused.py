@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from jenny.accounts.management import gate
 from jenny.workspace import config
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.management.dreaming import asking, clock
 from memory.models import DreamRun, DreamSchedule
 from tests.support.dreams import MEMORY, add, finish

@@ -10,8 +10,10 @@ from jenny.accounts.management import notices
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
-from memory.dream import aftermath, counters, offering
+from memory.dream import aftermath
 from memory.dream.job import Lost
+from memory.dream.judging import counters
+from memory.dream.offer import offering
 from memory.history import log
 from memory.management.dreaming import asking, book, reaping, running
 from memory.management.dreaming.heart import WATCHES, lease_key

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from jenny.accounts.models import Account, UsageDay
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.management.dreaming import asking, clock
 from memory.models import DreamRun, DreamSchedule
 from tests.support.dreams import MEMORY, add, finish

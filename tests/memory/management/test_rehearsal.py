@@ -12,7 +12,7 @@ from jenny.accounts.models import Job
 from jenny.workspace import config
 from jenny.workspace.rules import Actor
 from memory import tasks
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.management.dreaming import rehearsing
 from tests.memory.management.test_review import archived, write
 from tests.model_server import Fail

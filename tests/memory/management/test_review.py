@@ -6,8 +6,8 @@ from django.core.management import call_command
 from jenny.workspace.rules import Actor
 from jenny.workspace.versions.history import open_history
 from memory import archive
-from memory.dream import counters
-from memory.dream.counters import Counters
+from memory.dream.judging import counters
+from memory.dream.judging.counters import Counters
 from memory.management import origins
 from memory.management.dreaming import reaping
 from memory.models import DreamRun, DreamState

@@ -13,7 +13,7 @@ import pytest
 from django.db.models.functions import Now
 
 from jenny.workspace.files import Actor, open_workspace
-from memory.dream import counters
+from memory.dream.judging import counters
 from memory.management.dreaming import asking, reaping
 from memory.management.dreaming.book import RowBook
 from memory.models import DreamEntry, DreamRun, DreamState
@@ -202,7 +202,7 @@ class Sixty:
             book.reviewing(found)
         if due and not in_review:
             # The pass itself was over, which the row says, and the counters do not say yet.
-            from memory.dream.reviewed import Reviewed
+            from memory.dream.reviewing.reviewed import Reviewed
 
             statuses = {"shrinks": "completed", "finds nothing": "no_change"}
             book.reviewed(Reviewed(due=found, status=statuses.get(how, "failed")))

@@ -16,7 +16,8 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.tracked import CURSOR
 from memory import archive, files, skills
-from memory.dream import refusals, wording
+from memory.dream.judging import refusals
+from memory.dream.reporting import wording
 from memory.dream.values import Attempt, EntryVerdict
 from memory.facts import normal
 
@@ -137,9 +138,8 @@ def make(
 
 def _waiting(root: Path, touched: Collection[str]) -> tuple[str, ...]:
     """The skills among these files that wait for the user's yes."""
-    if not any(files.skill_of(path) for path in touched):
-        return ()
-    return tuple(skill.name for skill in skills.waiting(root) if skill.path in touched)
+    found = skills.waiting(root) if any(map(files.skill_of, touched)) else ()
+    return tuple(skill.name for skill in found if skill.path in touched)
 
 
 def _net(attempts: Sequence[Attempt]) -> tuple[dict[str, Counter[str]], dict[str, Counter[str]]]:

@@ -19,16 +19,16 @@ from jenny.workspace.reading import read_text
 from jenny.workspace.versions.messages import UNDO_RUN
 from memory import archive, forgotten, pins, skills
 from memory.budgets import Gauge
-from memory.dream import guide as guides
-from memory.dream import shown
-from memory.dream.guide import Guide
+from memory.dream.prompting import guide as guides
+from memory.dream.prompting import shown
+from memory.dream.prompting.guide import Guide
 from memory.dream.tools import REVIEW_TOOLS, TOOLS, places
 from memory.dream.values import Batch
 from memory.facts import facts, normal
 from memory.files import MEMORY_FILES, MemoryFile
 from memory.history import marks
 
-_PROMPTS = Path(__file__).parents[1] / "prompts"
+_PROMPTS = Path(__file__).parents[2] / "prompts"
 _BOXES = {"dream": TOOLS, "review": REVIEW_TOOLS}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _FORGOTTEN = 30

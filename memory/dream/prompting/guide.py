@@ -21,12 +21,12 @@ PATH = files.GUIDE
 MAX_CHARS = 32_000
 # Of the text, so much is shown in a chat.
 _SHOWN_CHARS = 8_000
-_PROMPTS = Path(__file__).parents[1] / "prompts"
+_PROMPTS = Path(__file__).parents[2] / "prompts"
 # A comment that is never closed is text, so that nothing is lost by a slip.
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]*(.*?)[ \t]*#*[ \t]*$")
 _UNDERLINE = re.compile(r"[ \t]{0,3}(?:=+|-+)[ \t]*$")
-# The headings of Dream's prompt (``memory.dream.prompt``), its rules included.
+# The headings of Dream's prompt (``memory.dream.prompting.prompt``), its rules included.
 OURS = (
     "Conversation History",
     "The files as they are now",

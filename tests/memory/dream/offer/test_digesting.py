@@ -3,7 +3,7 @@
 from jenny.agent.errors import AgentError
 from jenny.agent.watch import Watch
 from jenny.workspace.files import Actor, open_workspace
-from memory.dream.digesting import Digester
+from memory.dream.offer.digesting import Digester
 from memory.history import log
 from memory.history.consolidator import Reply
 from memory.history.entries import NewEntry

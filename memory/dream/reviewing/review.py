@@ -17,21 +17,14 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import messages, record, scan
 from jenny.workspace.versions.writes import RunNote
 from memory import budgets, facts, files, near
-from memory.dream import (
-    aftermath,
-    counters,
-    limits,
-    prompt,
-    refusals,
-    report,
-    reviewed,
-    traces,
-    turn,
-    verdict,
-)
+from memory.dream import aftermath, limits, turn
 from memory.dream.ground import Ground
 from memory.dream.job import BROKE
-from memory.dream.reviewed import Reviewed
+from memory.dream.judging import counters, refusals, verdict
+from memory.dream.prompting import prompt
+from memory.dream.reporting import report, traces
+from memory.dream.reviewing import reviewed
+from memory.dream.reviewing.reviewed import Reviewed
 from memory.dream.tools import Hand, toolbox
 from memory.dream.turn import Said
 from memory.dream.values import Batch

@@ -7,10 +7,11 @@ from typing import Protocol
 
 from jenny.agent.tokens import Usage
 from memory import files, forgotten, known, skills
-from memory.dream import batch, verdict
-from memory.dream.batch import Digest, Offer
-from memory.dream.counters import Due
-from memory.dream.reviewed import Reviewed
+from memory.dream.judging import verdict
+from memory.dream.judging.counters import Due
+from memory.dream.offer import batch
+from memory.dream.offer.batch import Digest, Offer
+from memory.dream.reviewing.reviewed import Reviewed
 from memory.dream.values import Batch, Decision
 from memory.history import edited, lookup, reading
 

@@ -7,8 +7,8 @@ import pytest
 
 from jenny.workspace.files import Actor
 from memory import files
-from memory.dream import guide, prompt
-from memory.dream import shown as shown_files
+from memory.dream.prompting import guide, prompt
+from memory.dream.prompting import shown as shown_files
 from tests.memory.dream.running import batch_of, entry, new_root
 
 

@@ -7,7 +7,7 @@ import pytest
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from memory import files, forgotten, pins
-from memory.dream import guide, prompt
+from memory.dream.prompting import guide, prompt
 from memory.dream.tools import TOOLS
 from tests.memory.dream.running import batch_of, entry, new_root
 
@@ -63,7 +63,7 @@ def test_the_tools_it_names_are_the_tools_it_has(root: Path) -> None:
 @pytest.mark.parametrize("name", ["dream.md", "dream_rules.md"])
 def test_the_built_in_texts_say_what_they_must(name: str) -> None:
     """What a run is judged by is in one of them."""
-    text = (Path(prompt.__file__).parents[1] / "prompts" / name).read_text()
+    text = (Path(prompt.__file__).parents[2] / "prompts" / name).read_text()
     if name == "dream_rules.md":
         for told in ("[permanent]", "[correction]", "sources", "finish", "never answer that"):
             assert told in text

@@ -5,8 +5,8 @@ Numbers and reasons come from what the run's own writes did, never from what a m
 
 from collections.abc import Iterable, Sequence
 
+from memory.dream.judging.verdict import TRIES
 from memory.dream.values import Decision, Status
-from memory.dream.verdict import TRIES
 
 BEGUN = "Dreaming…"
 SETTINGS = "[Settings → Memory](/settings/memory/)"

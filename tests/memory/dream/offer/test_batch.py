@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from memory.dream.batch import MOST_CHARS, PIECE_CHARS, Offer, build, pieces
+from memory.dream.offer.batch import MOST_CHARS, PIECE_CHARS, Offer, build, pieces
 from memory.history.entries import Entry
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from memory.dream.judging.verdict import borne_out, decide
 from memory.dream.values import Attempt, Batch, BatchEntry, EntryVerdict, PassedOver, RunFacts
-from memory.dream.verdict import borne_out, decide
 from memory.history.entries import Entry
 
 MEMORY = "memory/MEMORY.md"

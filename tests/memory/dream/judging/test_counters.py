@@ -5,8 +5,8 @@ import json
 import pytest
 
 from jenny.workspace.rules import Actor
-from memory.dream import counters
-from memory.dream.counters import Counters
+from memory.dream.judging import counters
+from memory.dream.judging.counters import Counters
 
 ZEROS = Counters()
 

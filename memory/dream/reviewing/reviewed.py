@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from jenny.agent.tokens import Usage
-from memory.dream.counters import Due
+from memory.dream.judging.counters import Due
 from memory.dream.values import Attempt
 
 type Outcome = Literal["completed", "no_change", "waiting", "failed", "paused"]

@@ -32,7 +32,7 @@ _GOES_ON = "(the rest of the text of entry {}, with which its facts stand)"
 
 
 class Digests(Protocol):
-    """What is kept of it from run to run (``memory.dream.offering.Book``)."""
+    """What is kept of it from run to run (``memory.dream.offer.offering.Book``)."""
 
     def digest(self, key: str) -> str | None:
         """What was made of the text with this key; ``None``: nothing yet."""

@@ -1,0 +1,1 @@
+"""What is told of a run, by what it left behind."""

@@ -1,0 +1,1 @@
+"""The review pass: its only work is to make the files smaller."""
