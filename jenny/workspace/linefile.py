@@ -19,7 +19,9 @@ from jenny.workspace.rules import Actor, Change, apply_rules
 
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _END_BYTES = 4_096
-_WRITING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITING = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Behind whatever is there by then: somebody who takes no lock may have come in between.
+_ADDING = _WRITING | os.O_CREAT | os.O_APPEND
 
 
 type Stamp = tuple[int, int, int, int, int]
@@ -32,7 +34,7 @@ class Lines:
     def __init__(self, fd: int, status: os.stat_result) -> None:
         self._fd = fd
         self.size = status.st_size
-        self.stamp = _stamp(status)
+        self.stamp = _stamp(status, self.size)
         # Its end, of which whoever adds wants to know several things.
         self._end = b""
 
@@ -83,7 +85,8 @@ class GrowingLines(Lines):
                 os.ftruncate(self._fd, self.size)
             raise _failed(path, error) from error
         self.size += len(data)
-        self.stamp = _stamp(os.fstat(self._fd))
+        # With the size that it has if nobody did come in between.
+        self.stamp = _stamp(os.fstat(self._fd), self.size)
         self._end = b""
 
     def cut(self, size: int) -> None:
@@ -94,7 +97,7 @@ class GrowingLines(Lines):
         except OSError as error:
             raise _failed(self._about[1], error) from error
         self.size = size
-        self.stamp = _stamp(os.fstat(self._fd))
+        self.stamp = _stamp(os.fstat(self._fd), self.size)
         self._end = b""
 
     def beside(self, name: str, most: int) -> bytes | None:
@@ -145,7 +148,7 @@ class GrowingLines(Lines):
         """A descriptor of the file of that name in the same folder; it stays open as long."""
         if name not in self._others:
             try:
-                fd = os.open(name, _WRITING & ~os.O_CREAT, dir_fd=self._folder)
+                fd = os.open(name, _WRITING, dir_fd=self._folder)
             except PermissionError:
                 fd = os.open(name, _READING, dir_fd=self._folder)
             self._others[name] = fd
@@ -165,10 +168,9 @@ class GrowingLines(Lines):
         return f"{self._about[1].rpartition('/')[0]}/{name}"
 
     def _write(self, data: bytes) -> None:
-        view, at = memoryview(data), self.size
+        view = memoryview(data)
         while view:
-            written = os.pwrite(self._fd, view, at)
-            view, at = view[written:], at + written
+            view = view[os.write(self._fd, view) :]
 
 
 @contextlib.contextmanager
@@ -236,11 +238,11 @@ def put(root: Path, path: str, data: bytes, actor: Actor) -> None:
         raise _failed(path, error) from error
 
 
-def _stamp(status: os.stat_result) -> Stamp:
+def _stamp(status: os.stat_result, size: int) -> Stamp:
     return (
         status.st_dev,
         status.st_ino,
-        status.st_size,
+        size,
         status.st_mtime_ns,
         status.st_ctime_ns,
     )
@@ -248,7 +250,7 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 def _open_own(folder: int, name: str, path: str) -> tuple[int, os.stat_result]:
     """A descriptor of a plain file that has no second name, and its status."""
-    fd = os.open(name, _WRITING, 0o666, dir_fd=folder)
+    fd = os.open(name, _ADDING, 0o666, dir_fd=folder)
     try:
         status = _check_plain(fd, path)
         if status.st_nlink == 1:
@@ -259,7 +261,7 @@ def _open_own(folder: int, name: str, path: str) -> tuple[int, os.stat_result]:
         os.close(fd)
         raise
     os.close(fd)
-    fd = os.open(name, _WRITING, 0o666, dir_fd=folder)
+    fd = os.open(name, _ADDING, 0o666, dir_fd=folder)
     return fd, os.fstat(fd)
 
 

@@ -6,6 +6,9 @@ time another process adds an entry and moves what may be moved. One line of JSON
 
 ``act.py many_first FOLDER WORKERS``: so many processes add the first entry beside an older history.
 
+``act.py beside FOLDER LINES TIMES``: somebody who knows of no lock adds so many lines to the file
+by hand, while so many entries are added.
+
 ``act.py crowd FOLDER SEED WORKERS TIMES KILLS``: so many processes add entries at once, beside one
 that moves old entries to the archive, one that reads, and one that writes the file as a restore
 does; processes are killed at random and begin anew, until all have added what they had to.
@@ -29,7 +32,7 @@ from memory.history import compaction, cursors, legacy, log, reading
 from memory.history.entries import NewEntry
 from tests.support.dying import forked, got_through, in_process
 
-STEPS = ("fsync", "rename", "unlink", "mkdir", "pwrite", "ftruncate")
+STEPS = ("fsync", "rename", "unlink", "mkdir", "write", "pwrite", "ftruncate")
 RAW = "".join(f"{number} of a long text\n" for number in range(2_000))
 CAP = 20
 
@@ -168,6 +171,23 @@ def many_first(folder: Path, workers: int) -> None:
     say({"then": state(root)})
 
 
+def beside(folder: Path, lines: int, times: int) -> None:
+    """Lines added by hand, beside entries."""
+    root = folder / "workspace"
+    start(root)
+    log.append(root, [NewEntry("before")])
+
+    def by_hand() -> None:
+        fd = os.open(root / "memory" / "history.jsonl", os.O_WRONLY | os.O_APPEND)
+        for number in range(lines):
+            os.write(fd, b'{"by": "hand %d"}\n' % number)
+
+    somebody = forked(by_hand)
+    made = [log.append(root, [NewEntry(f"ours {number}")]).entries[0] for number in range(times)]
+    assert got_through(somebody)
+    say({"made": [entry.cursor for entry in made], "then": state(root)})
+
+
 def crowd(folder: Path, seed: int, workers: int, times: int, kills: int) -> None:
     """All of them at once, under kills."""
     root = folder / "workspace"
@@ -216,5 +236,7 @@ if __name__ == "__main__":
             die(Path(folder), globals()[name])
         case "many_first", folder, workers:
             many_first(Path(folder), int(workers))
+        case "beside", folder, *numbers:
+            beside(Path(folder), *map(int, numbers))
         case "crowd", folder, *numbers:
             crowd(Path(folder), *map(int, numbers))

@@ -108,6 +108,15 @@ def crowd(folder: Path, workers: int, times: int, kills: int) -> None:
         assert set(cursors) <= set(given_out)
 
 
+def test_what_somebody_adds_by_hand_meanwhile_stays(in_memory: Path) -> None:
+    """An editor or ``echo >>`` knows of no lock; its lines and ours stand one behind another."""
+    (found,) = run("beside", in_memory, 5_000, 200)
+    rows = entries(found["then"])["history.jsonl"]
+    assert [row["by"] for row in rows if "by" in row] == [f"hand {at}" for at in range(5_000)]
+    ours = [row["cursor"] for row in rows if str(row.get("content")).startswith("ours")]
+    assert ours == found["made"] == list(range(42, 242))
+
+
 def test_many_add_at_once_while_some_are_killed(in_memory: Path) -> None:
     """HIS2: every acknowledged entry is there once, under a cursor of its own, though others move,
     read and restore meanwhile. A short form; ``make soak`` runs all of it."""

@@ -31,7 +31,7 @@ from memory.restore import engine
 from memory.restore.values import Asked, Hands, Restored
 from tests.support.dying import die_at, forked, got_through, in_process
 
-STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod", "pwrite")
+STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod", "write", "pwrite")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 THEN = {
     "USER.md": b"# User\n\n- Lives in Bern\n- Has two cats at home\n",
