@@ -26,6 +26,7 @@ TOPICS = (
     "history",
     "dream",
     "drain",
+    "load",
     "wikis",
 )
 
