@@ -200,7 +200,8 @@ def _pinned(root: Path) -> str:
 
 
 def _skills(root: Path) -> str:
-    found = skills.listing(root)
+    # Those that the run may extend come first, so that of very many none of them is left out.
+    found = sorted(skills.listing(root), key=lambda skill: not skill.by_dream)
     rows = [f"* {skill.name} ({_whose(skill)}): {skill.description}" for skill in found[:_SKILLS]]
     about = "Only those that you made are yours to change."
     return "\n".join(["# Skills there are", "", about, "", *rows, *_more(len(found) - _SKILLS)])

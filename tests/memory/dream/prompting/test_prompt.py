@@ -109,6 +109,20 @@ def test_pins_skills_forgotten_and_archive_are_told(root: Path) -> None:
     assert "The piano was sold in May." in text.split("# The archive")[1]
 
 
+def test_of_very_many_skills_those_it_may_extend_are_listed(root: Path) -> None:
+    """However many the person has, none that Dream made is hidden behind them."""
+    for number in range(300):
+        made_by = "made-by: dream\n" if number >= 290 else ""
+        skill = root / "skills" / f"skill-{number:03}" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text(f"---\ndescription: Doing thing {number}\n{made_by}---\n1. x\n")
+    listed = shown(root).split("# Skills there are")[1]
+    for number in range(290, 300):
+        assert f"* skill-{number} (made by you): Doing thing {number}" in listed
+    assert "* skill-000 (the person's own)" in listed
+    assert "… and 102 more." in listed
+
+
 def test_a_file_that_cannot_be_shown_is_said_to_be_so(root: Path) -> None:
     """It is not taken for empty, nor mangled."""
     (root / "USER.md").write_bytes(b"\xff\xfe\x00")
