@@ -1,63 +1,20 @@
-"""What every page of the file browser begins with: whose files, and what is said when it fails."""
+"""What every page of the file browser shows around it: the way there, and the tree."""
 
-import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import wraps
-from http import HTTPStatus
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
-
-from jenny.accounts import access
-from jenny.accounts.models import Account
-from jenny.accounts.models import Workspace as WorkspaceRow
-from jenny.workspace.errors import (
-    FileMissing,
-    FileTooLarge,
-    LockTimeout,
-    PathRefused,
-    WorkspaceError,
-    WriteFailed,
-)
-from jenny.workspace.files import Actor, Workspace, open_workspace
+from jenny.accounts.management.desks import Desk, Told, desk
+from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.listing import Entry
 from memory import files as memory_files
 from settings_ui.browsing import folders
 
+__all__ = ["Branch", "Desk", "Row", "address", "desk", "frame", "rows", "told"]
+
 TREE_FOLDERS = 100
-_STATUS: tuple[tuple[type[WorkspaceError], HTTPStatus], ...] = (
-    (FileMissing, HTTPStatus.NOT_FOUND),
-    (PathRefused, HTTPStatus.NOT_FOUND),
-    (FileTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
-    (LockTimeout, HTTPStatus.SERVICE_UNAVAILABLE),
-    (WriteFailed, HTTPStatus.SERVICE_UNAVAILABLE),
-)
-
-
-@dataclass(frozen=True)
-class Desk:
-    """The files of the workspace that the account works in. ``run`` names this one request in the
-    log of writes, so that what it brought about can be told."""
-
-    account: Account
-    row: WorkspaceRow
-    files: Workspace
-    run: str
-
-    @property
-    def trash(self) -> Any:
-        """Where what is deleted is kept."""
-        return settings.JENNY_DATA.trash / str(self.row.pk)
-
-    def local(self, seconds: float) -> datetime:
-        """A time of the disk, in the account's zone."""
-        return datetime.fromtimestamp(seconds, UTC).astimezone(ZoneInfo(self.account.time_zone))
+told = Told("files/problem.html")
 
 
 @dataclass(frozen=True)
@@ -80,44 +37,6 @@ class Branch:
     depth: int
     is_open: bool
     is_current: bool
-
-
-def desk(request: HttpRequest) -> Desk:
-    """The files that this account may see: those of its current workspace."""
-    person = access.account(request)
-    row = access.workspace(request)
-    run = f"page:{secrets.token_hex(6)}"
-    return Desk(person, row, open_workspace(row.root, Actor("browser", person.pk, run)), run)
-
-
-def told[**P](view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
-    """Show the sentence of whatever stands in the way, as a page."""
-
-    @wraps(view)
-    def told_view(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        try:
-            return view(*args, **kwargs)
-        except WorkspaceError as error:
-            request = args[0]
-            assert isinstance(request, HttpRequest)  # noqa: S101  (what every view begins with)
-            return problem(request, error)
-
-    return told_view
-
-
-def problem(request: HttpRequest, error: WorkspaceError) -> HttpResponse:
-    """The page that says what stands in the way."""
-    return render(
-        request, "files/problem.html", {"sentence": error.sentence}, status=status_of(error)
-    )
-
-
-def status_of(error: WorkspaceError) -> HTTPStatus:
-    """The status that fits an error; a refused write answers like a wrong form."""
-    return next(
-        (status for kind, status in _STATUS if isinstance(error, kind)),
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-    )
 
 
 def address(path: str, page: str = "workspace") -> str:

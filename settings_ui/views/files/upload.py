@@ -62,7 +62,7 @@ def piece(request: HttpRequest, path: str = "") -> HttpResponse:
         desk.files.list(path)
         return JsonResponse(_take(request, desk, path.strip("/")))
     except WorkspaceError as error:
-        return JsonResponse({"sentence": error.sentence}, status=frame.status_of(error))
+        return JsonResponse({"sentence": error.sentence}, status=frame.told.status_of(error))
 
 
 def _take(request: HttpRequest, desk: Desk, folder: str) -> dict[str, object]:

@@ -1,20 +1,16 @@
 """What every Memory page begins with: whose memory, what is said when it fails, and where one can
 go from here."""
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 from urllib.parse import quote
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse
 
-from jenny.workspace.errors import WorkspaceError
+from jenny.accounts.management.desks import Desk, Told, desk
 from memory import archive
 from memory import files as memory_files
 from memory.forgotten import tombstones
 from memory.management import approving
-from settings_ui.views.files.frame import Desk, desk, status_of
 
 __all__ = [
     "Desk",
@@ -27,29 +23,9 @@ __all__ = [
     "told",
 ]
 
+told = Told("memory/problem.html")
 # Longer numbers name nothing.
 _DIGITS = 18
-
-
-def told[**P](view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
-    """Show the sentence of whatever stands in the way, as a page."""
-
-    @wraps(view)
-    def told_view(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        try:
-            return view(*args, **kwargs)
-        except WorkspaceError as error:
-            request = args[0]
-            assert isinstance(request, HttpRequest)  # noqa: S101  (what every view begins with)
-            return problem(request, error)
-
-    return told_view
-
-
-def problem(request: HttpRequest, error: WorkspaceError) -> HttpResponse:
-    """The page that says what stands in the way."""
-    context = {"sentence": error.sentence}
-    return render(request, "memory/problem.html", context, status=status_of(error))
 
 
 def frame(desk: Desk, section: str = "") -> dict[str, Any]:

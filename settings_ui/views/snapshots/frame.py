@@ -1,32 +1,21 @@
 """What every page about snapshots begins with: whose they are, and what is said when it fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import wraps
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import render
+from django.http import HttpRequest
 from django.urls import reverse
 
 from jenny.accounts import access
+from jenny.accounts.management.desks import Told
 from jenny.accounts.models import Account, Workspace
-from jenny.workspace.errors import (
-    FileMissing,
-    LockTimeout,
-    PathRefused,
-    SnapshotUnknown,
-    StoreBroken,
-    VersionsOff,
-    VersionUnknown,
-    WorkspaceError,
-    WriteFailed,
-)
+from jenny.workspace.errors import SnapshotUnknown, StoreBroken, VersionsOff, VersionUnknown
 from jenny.workspace.snapshots import shelf
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.store import Store
@@ -34,15 +23,14 @@ from jenny.workspace.snapshots.values import Snapshot
 from memory.management import snapshots
 from settings_ui.browsing import folders
 
-_STATUS: tuple[tuple[type[WorkspaceError], HTTPStatus], ...] = (
-    (SnapshotUnknown, HTTPStatus.NOT_FOUND),
-    (VersionUnknown, HTTPStatus.NOT_FOUND),
-    (FileMissing, HTTPStatus.NOT_FOUND),
-    (PathRefused, HTTPStatus.NOT_FOUND),
-    (LockTimeout, HTTPStatus.SERVICE_UNAVAILABLE),
-    (WriteFailed, HTTPStatus.SERVICE_UNAVAILABLE),
-    (StoreBroken, HTTPStatus.SERVICE_UNAVAILABLE),
-    (VersionsOff, HTTPStatus.SERVICE_UNAVAILABLE),
+told = Told(
+    "snapshots/problem.html",
+    {
+        SnapshotUnknown: HTTPStatus.NOT_FOUND,
+        VersionUnknown: HTTPStatus.NOT_FOUND,
+        StoreBroken: HTTPStatus.SERVICE_UNAVAILABLE,
+        VersionsOff: HTTPStatus.SERVICE_UNAVAILABLE,
+    },
 )
 _PATH_CHARS = 2_000
 
@@ -84,30 +72,6 @@ def desk(request: HttpRequest) -> Desk:
     person = access.account(request)
     row = access.workspace(request)
     return Desk(person, row, snapshots.store_of(row))
-
-
-def told[**P](view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
-    """Show the sentence of whatever stands in the way, as a page."""
-
-    @wraps(view)
-    def told_view(*args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        try:
-            return view(*args, **kwargs)
-        except WorkspaceError as error:
-            request = args[0]
-            assert isinstance(request, HttpRequest)  # noqa: S101  (what every view begins with)
-            context = {"sentence": error.sentence}
-            return render(request, "snapshots/problem.html", context, status=status_of(error))
-
-    return told_view
-
-
-def status_of(error: WorkspaceError) -> HTTPStatus:
-    """The status that fits an error."""
-    return next(
-        (status for kind, status in _STATUS if isinstance(error, kind)),
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-    )
 
 
 def asked_path(request: HttpRequest) -> str:
