@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
-from jenny.workspace import content, names, texts
+from jenny.workspace import editing, names, texts
 from jenny.workspace.errors import (
     FileMissing,
     FileTooLarge,
@@ -20,7 +20,6 @@ from jenny.workspace.errors import (
     VersionMismatch,
     WorkspaceError,
 )
-from jenny.workspace.files import FileVersion
 from wikis import addresses, pages
 from wikis import render as rendering
 from wikis.forms import NewPageForm
@@ -130,56 +129,17 @@ def _save(request: HttpRequest, desk: Desk, here: Opened, path: str) -> HttpResp
         raise FileMissing("This is not what the editor sends. Nothing was written.")
     text, version = request.POST["text"], request.POST["version"]
     context: dict[str, Any] = {"text": text, "version": version}
-    whole = here.wiki.path(path)
     try:
-        if len(texts.normalised(text, None)) > pages.PAGE_BYTES:
-            message = (
-                f"The text is larger than {pages.PAGE_BYTES:,} bytes, the most that a page may "
-                "have here. Nothing was written; your text is below."
-            )
-            raise FileTooLarge(message)
-        current = _current(desk, whole)
-        if version != (current.version if current else ""):
-            return _conflict(request, desk, here, path, context | {"current": current})
-        old = current.data if current else None
-        if texts.is_same(text, old):
-            messages.success(request, "The page is as it was; there was nothing to write.")
-            return redirect(addresses.page(here.name, path))
-        desk.files.write(whole, texts.normalised(text, old), expect=version or None)
-    except VersionMismatch as error:
-        return _conflict(request, desk, here, path, context | {"current": error.current})
+        done = editing.save(desk.files, here.wiki.path(path), text, version, most=pages.PAGE_BYTES)
     except WorkspaceError as error:
         problem = {"problem": error.sentence, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
         return _form(request, desk, here, path, context | problem)
-    messages.success(request, f"{_short(path)} is saved.")
+    if isinstance(done, editing.Conflict):
+        theirs = {"conflict": done.kind, "sides": done.sides, "version": done.version}
+        return _form(request, desk, here, path, context | theirs | {"status": HTTPStatus.CONFLICT})
+    unchanged = "The page is as it was; there was nothing to write."
+    messages.success(request, f"{_short(path)} is saved." if done else unchanged)
     return redirect(addresses.page(here.name, path))
-
-
-def _current(desk: Desk, path: str) -> FileVersion | None:
-    try:
-        return desk.files.read(path, limit=content.WRITE_BYTES)
-    except FileMissing:
-        return None
-
-
-def _conflict(
-    request: HttpRequest, desk: Desk, here: Opened, path: str, context: dict[str, Any]
-) -> HttpResponse:
-    """Both texts beside each other; saving once more replaces the one that is there now."""
-    current: FileVersion | None = context.pop("current")
-    theirs = ""
-    if current is not None:
-        try:
-            theirs = current.text
-        except NotText:
-            theirs = "(no text any more)"
-    more = {
-        "conflict": "changed" if current else "gone",
-        "sides": texts.side_by_side(theirs, context["text"].replace("\r\n", "\n")),
-        "version": current.version if current else "",
-        "status": HTTPStatus.CONFLICT,
-    }
-    return _form(request, desk, here, path, context | more)
 
 
 def _form(

@@ -11,16 +11,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
 from jenny.markdown.render import render as render_markdown
-from jenny.workspace import content, names, paths, texts
-from jenny.workspace.errors import (
-    FileMissing,
-    FileTooLarge,
-    NotText,
-    PathRefused,
-    VersionMismatch,
-    WorkspaceError,
-)
-from jenny.workspace.files import FileVersion
+from jenny.workspace import editing, names, paths, texts
+from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from memory import files as memory_files
 from settings_ui.browsing import folders, kinds
 from settings_ui.views.files import frame, outcome, settings_file
@@ -77,61 +69,23 @@ def _save(request: HttpRequest, desk: Desk, path: str) -> HttpResponse:
     text, version = request.POST["text"], request.POST["version"]
     context: dict[str, Any] = {"text": text, "version": version}
     try:
-        if len(texts.normalised(text, None)) > kinds.TEXT_BYTES:
-            message = (
-                f"The text is larger than {kinds.TEXT_BYTES:,} bytes, the most that is edited "
-                "here. Nothing was written; your text is below."
-            )
-            raise FileTooLarge(message)
         if path == "config.json":
+            editing.check_size(text, kinds.TEXT_BYTES)
             return settings_file.save(request, desk, context)
-        current = _current(desk, path)
-        if version != (current.version if current else ""):
-            return _conflict(request, desk, path, context, current)
-        old = current.data if current else None
-        if texts.is_same(text, old):
-            messages.success(request, f"{path} is as it was; there was nothing to write.")
-            return redirect(frame.address(path))
-        desk.files.write(path, texts.normalised(text, old), expect=version or None)
-    except VersionMismatch as error:
-        return _conflict(request, desk, path, context, error.current)
+        done = editing.save(desk.files, path, text, version, most=kinds.TEXT_BYTES)
     except WorkspaceError as error:
         problem = {"problem": error.sentence, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
         return _form(request, desk, path, context | problem)
+    if isinstance(done, editing.Conflict):
+        theirs = {"conflict": done.kind, "sides": done.sides, "version": done.version}
+        return _form(request, desk, path, context | theirs | {"status": HTTPStatus.CONFLICT})
+    if not done:
+        messages.success(request, f"{path} is as it was; there was nothing to write.")
+        return redirect(frame.address(path))
     messages.success(request, outcome.saved(desk, path))
     left = outcome.traces(desk, desk.run)
     after = f"?after={desk.run}" if left.archived or left.forgotten else ""
     return redirect(f"{frame.address(path)}{after}")
-
-
-def _current(desk: Desk, path: str) -> FileVersion | None:
-    try:
-        return desk.files.read(path, limit=content.WRITE_BYTES)
-    except FileMissing:
-        return None
-
-
-def _conflict(
-    request: HttpRequest,
-    desk: Desk,
-    path: str,
-    context: dict[str, Any],
-    current: FileVersion | None,
-) -> HttpResponse:
-    """Both texts beside each other; saving once more replaces the one that is there now."""
-    theirs = ""
-    if current is not None:
-        try:
-            theirs = current.text
-        except NotText:
-            theirs = "(no text any more)"
-    more = {
-        "conflict": "changed" if current else "gone",
-        "sides": texts.side_by_side(theirs, context["text"].replace("\r\n", "\n")),
-        "version": current.version if current else "",
-        "status": HTTPStatus.CONFLICT,
-    }
-    return _form(request, desk, path, context | more)
 
 
 def _form(request: HttpRequest, desk: Desk, path: str, context: dict[str, Any]) -> HttpResponse:
