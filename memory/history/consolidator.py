@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 LIMITS = Limits(max_steps=1, max_output_tokens=4_096, seconds=180, retries=0)
 # Asked once, and once more.
 ATTEMPTS = 2
+# A provider that sends more than so many characters keeps to no limit; that is no summary.
+_MOST_CHARS = 16 * LIMITS.max_output_tokens
 # Characters of a conversation that are asked about at once, where the model's window is not known.
 CHUNK_CHARS = 60_000
 _PROMPT = Path(__file__).parents[1] / "prompts" / "consolidator.md"
@@ -224,6 +226,8 @@ class _Made:
                 raise
             return marks.NoAnswer("it took too long")
         self.usage += reply.usage
+        if len(reply.text) > _MOST_CHARS:
+            return marks.NoAnswer("it said far more than it was asked for")
         return marks.read(reply.text, reply.stop_reason, has_calls=reply.has_calls)
 
     def _request(self, text: str) -> str:
