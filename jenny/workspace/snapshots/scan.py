@@ -163,6 +163,8 @@ class _Look:
         stamp = stamp_of(status)
         old = _NOTHING if was is None else was
         is_same = old.stamp == stamp
+        if is_same and len(old.files) == len(old.names) and _are_as_they_were(at, old):
+            return old
         found = Folder(path, stat.S_IMODE(status.st_mode))
         found.names = old.names if is_same else _names(at, path, status)
         found.stamp = stamp if max(stamp[1], stamp[2]) < self._sure else None
@@ -202,6 +204,18 @@ class _Look:
 
 
 _NOTHING = Folder("", 0)
+
+
+def _are_as_they_were(at: _At, folder: Folder) -> bool:
+    """Whether each file of the folder has the stamp that it had."""
+    stamp, look, fd, cut = stamp_of, os.lstat, at.fd, at.cut
+    try:
+        for found in folder.files.values():
+            if stamp(look(found.path[cut:], dir_fd=fd)) != found.stamp:
+                return False
+    except OSError:
+        return False
+    return True
 
 
 def _as_many(one: Folder, other: Folder) -> bool:
