@@ -27,11 +27,12 @@ from memory.history.transcript import Spoken
 
 logger = logging.getLogger(__name__)
 
-LIMITS = Limits(max_steps=1, max_output_tokens=4_096, seconds=180, retries=0)
+ANSWER_TOKENS = 4_096
+LIMITS = Limits(max_steps=1, max_output_tokens=ANSWER_TOKENS, seconds=180, retries=0)
 # Asked once, and once more.
 ATTEMPTS = 2
 # A provider that sends more than so many characters keeps to no limit; that is no summary.
-_MOST_CHARS = 16 * LIMITS.max_output_tokens
+_MOST_CHARS = 16 * ANSWER_TOKENS
 # Characters of a conversation that are asked about at once, where the model's window is not known.
 CHUNK_CHARS = 60_000
 _PROMPT = Path(__file__).parents[1] / "prompts" / "consolidator.md"

@@ -89,7 +89,7 @@ FAILURES = {
     "an apology": "I'm sorry, but I can't help with that.",
     "filtered": Reply(FACT, "content_filter"),
     "no reason to stop": Reply(FACT, ""),
-    "facts without end": "\n".join([FACT] * 2_000),
+    "facts without end": "\n".join([FACT] * 4_000),
     "object": '{"error": {"type": "overloaded_error"}}',
 }
 
