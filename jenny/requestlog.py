@@ -75,9 +75,16 @@ class RequestLog:
 
 
 def _until(ending: asyncio.Event, receive: Receive) -> Receive:
-    """*receive*, which says that the client has gone as soon as *ending* is set."""
+    """*receive*, which says that the client has gone as soon as *ending* is set, once the body
+    is there: from then on one waits for the client to go."""
+    is_whole = False
 
     async def receive_or_end() -> Message:
+        nonlocal is_whole
+        if not is_whole:
+            message = await receive()
+            is_whole = not message.get("more_body")
+            return message
         messages = asyncio.ensure_future(receive())
         end = asyncio.ensure_future(ending.wait())
         try:

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.exceptions import ObjectNotUpdated
 from django.db import connection
 
 from jenny.accounts.models import Account, Workspace
@@ -72,6 +73,40 @@ def test_an_update_changes_those_rows_alone(people):
     assert RENAME.run(slug="nobody", name="x") == 0
     assert Workspace.objects.get(slug="ana-work").name == "it's %s"
     assert Workspace.objects.filter(name="it's %s").count() == 1
+
+
+def test_a_new_row_is_as_the_orm_makes_it(people):
+    """Defaults, and what the database gives, are there at once."""
+    from jenny.chat.models import Block, Conversation, Message, Turn
+
+    chat = Conversation.objects.create(workspace=people[0].workspaces.first())
+    turn = Turn.insert(conversation=chat)
+    message = Message.insert(conversation=chat, kind="answer", turn=turn, text="100 %s")
+    block = Block.insert(turn=turn, message=message, kind="tool", data={"arguments": {"a": [1]}})
+    for row in (turn, message, block):
+        stored = type(row).objects.get(pk=row.pk)
+        assert {field.attname: getattr(row, field.attname) for field in row._meta.fields} == {
+            field.attname: getattr(stored, field.attname) for field in row._meta.fields
+        }
+        row.save()
+        assert type(row).objects.filter(pk=row.pk).count() == 1
+
+
+def test_a_block_that_was_deleted_is_not_written(people):
+    """The worker that writes it hears of it, and stops."""
+    from jenny.chat.models import Block, Conversation, Message, Turn
+
+    chat = Conversation.objects.create(workspace=people[0].workspaces.first())
+    turn = Turn.insert(conversation=chat)
+    message = Message.insert(conversation=chat, kind="answer", turn=turn)
+    block = Block.insert(turn=turn, message=message, kind="text")
+    block.text, block.data = "words", {"done": 2}
+    block.store()
+    stored = Block.objects.get(pk=block.pk)
+    assert (stored.text, stored.data) == ("words", {"done": 2})
+    stored.delete()
+    with pytest.raises(ObjectNotUpdated):
+        block.store()
 
 
 @pytest.mark.django_db(transaction=True)

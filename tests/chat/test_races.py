@@ -9,7 +9,7 @@ import redis
 
 from tests.model_server import Fail, Gate, Say
 from tests.support.chat import asked
-from tests.support.client import text_of
+from tests.support.client import text_of, words_of
 from tests.support.waiting import wait_until
 
 COUNTER = itertools.count(1)
@@ -54,7 +54,7 @@ def test_a_conversation_can_be_deleted_under_a_turn(owner, model_server, words, 
         )
         chat = owner.begin(said)
         with owner.events(chat, after=owner.position(chat)) as stream:
-            stream.wait_for(lambda event: "Word 1 " in event.get("source", ""))
+            stream.wait_for(lambda event: "Word 1 " in words_of(event))
             answer = owner.post(f"/chat/{chat}/delete")
             assert answer.status_code == 302, answer.text
             stream.wait_for(lambda event: event["kind"] == "reset", "the news")

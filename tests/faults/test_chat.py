@@ -11,7 +11,7 @@ import redis
 
 from tests.model_server import Call, Gate, ModelServer, Say, Silence
 from tests.support.chat import asked
-from tests.support.client import Client, text_of
+from tests.support.client import Client, text_of, words_of
 from tests.support.stack import OWNER, PASSWORD, environment_for
 from tests.support.waiting import wait_until
 
@@ -54,7 +54,7 @@ def test_a_killed_worker_leaves_an_interrupted_turn(stack, person, model_server,
     script(model_server, words, "Some words. ", "And these at the very end", Silence())
     chat = person.begin(words)
     with person.events(chat) as stream:
-        stream.wait_for(lambda event: "very end" in event.get("source", ""), "the last words")
+        stream.wait_for(lambda event: "very end" in words_of(event), "the last words")
         stack.kill("chat")
         thread = text_of(person.answer(chat))
         stream.wait_for(lambda event: event.get("state") == "idle")
@@ -102,7 +102,7 @@ def test_a_killed_web_server_costs_nothing_but_a_reconnect(stack, person, model_
     model_server.open(gates[0])
     wait_until(lambda: is_ready(person), what="the web server")
     with person.events(chat, after=position) as stream:
-        stream.wait_for(lambda event: "Two." in event.get("source", ""))
+        stream.wait_for(lambda event: "Two." in words_of(event))
         model_server.open(gates[1])
         final = stream.wait_for(lambda event: event["kind"] == "final")
     sources = [event.get("source", "") for _, event in stream.events]

@@ -147,6 +147,11 @@ class Client:
             client.close()
 
 
+def words_of(event: dict[str, Any]) -> str:
+    """The words that an event brings: of a piece of text, or of a block that is told whole."""
+    return event.get("source", "") + text_of(event.get("html", ""))
+
+
 def text_of(html: str) -> str:
     """What a person reads of a piece of HTML."""
     return " ".join(re.sub(r"<[^>]+>", " ", html).split())

@@ -1,6 +1,6 @@
 """A person who can log in, and how accounts are made."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.apps import apps
 from django.contrib.auth.models import AbstractUser, UserManager
@@ -18,6 +18,14 @@ class Accounts(UserManager["Account"]):
 
     # Migrations must not depend on this module.
     use_in_migrations = False
+
+    def get(self, *args: Any, **kwargs: Any) -> "Account":
+        """As ever; each request asks for the account of its session, by number alone."""
+        if not args and kwargs.keys() == {"pk"} and isinstance(kwargs["pk"], int):
+            found = _BY_NUMBER.first(account=kwargs["pk"])
+            if found is not None:
+                return found
+        return super().get(*args, **kwargs)
 
     def get_by_natural_key(self, username: str | None) -> "Account":
         """The account of that name, in any case: nobody remembers a capital letter."""
@@ -105,6 +113,7 @@ class Account(AbstractUser):
         return sum(row.end() for row in rows)
 
 
+_BY_NUMBER = Prepared(lambda: Account.objects.filter(pk=number_slot("account")))
 # Asked by each turn. The table of keys knows this one.
 _KEYS = Prepared(
     lambda: apps.get_model("accounts", "ApiKey").objects.filter(account=number_slot("account"))

@@ -1,12 +1,24 @@
 """What stands in a thread: messages, the blocks of answers, and drafts."""
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from jenny.accounts.models.prepared import (
+    PreparedInsert,
+    PreparedUpdate,
+    Slot,
+    number_slot,
+    text_slot,
+)
 from jenny.workspace.errors import WorkspaceError
 from memory import remembering
+
+if TYPE_CHECKING:
+    from jenny.chat.models.turns import Turn
 
 
 class Message(models.Model):
@@ -67,6 +79,16 @@ class Message(models.Model):
         """Kind and number."""
         return f"{self.kind} {self.pk}"
 
+    @classmethod
+    def insert(cls, **values: object) -> "Message":
+        """As ``objects.create``, by a statement made once."""
+        return _INSERT.create(**values)
+
+    def give_to(self, turn: "Turn", step: int) -> None:
+        """It is *turn*'s from now on, which takes it at that step; stored with its context."""
+        self.turn, self.step = turn, step
+        _GIVE.run(message=self.pk, turn=turn.pk, step=step, context=self.context)
+
     @property
     def can_be_unremembered(self) -> bool:
         """Whether Dream has not read the note of it yet."""
@@ -75,6 +97,15 @@ class Message(models.Model):
             return self.remembered is not None and remembering.waits(root, self.remembered)
         except WorkspaceError:
             return False
+
+
+_INSERT = PreparedInsert(Message)
+_GIVE = PreparedUpdate(
+    lambda: Message.objects.filter(pk=number_slot("message")),
+    turn=number_slot("turn"),
+    step=number_slot("step"),
+    context=text_slot("context"),
+)
 
 
 class Block(models.Model):
@@ -109,6 +140,31 @@ class Block(models.Model):
     def __str__(self) -> str:
         """Kind and number."""
         return f"{self.kind} {self.pk}"
+
+    @classmethod
+    def insert(cls, **values: object) -> "Block":
+        """As ``objects.create``, by a statement made once."""
+        return _INSERT_BLOCK.create(**values)
+
+    def store(self) -> None:
+        """Write what changes of a block while it is being written.
+
+        :raises ObjectNotUpdated: it was deleted.
+        """
+        if not _STORE.run(block=self.pk, **{name: getattr(self, name) for name in _WRITTEN}):
+            raise self.NotUpdated
+
+
+_WRITTEN = ("text", "html", "data", "is_open", "event_number", "event_count")
+_INSERT_BLOCK = PreparedInsert(Block)
+_STORE = PreparedUpdate(
+    lambda: Block.objects.filter(pk=number_slot("block")),
+    **{
+        field.name: Slot(field.name, field)
+        for field in Block._meta.concrete_fields  # noqa: SLF001 - Django documents it
+        if field.name in _WRITTEN
+    },
+)
 
 
 class Draft(models.Model):

@@ -1,13 +1,12 @@
 """Turns: the runs of the model, each claimed by at most one worker."""
 
-from typing import Self
-
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models.prepared import (
     Prepared,
+    PreparedInsert,
     PreparedUpdate,
     number_slot,
     text_slot,
@@ -97,6 +96,11 @@ class Turn(models.Model):
         return self.state in self.LIVE
 
     @classmethod
+    def insert(cls, **values: object) -> "Turn":
+        """As ``objects.create``, by a statement made once."""
+        return _INSERT.create(**values)
+
+    @classmethod
     def claim(cls, turn_id: int, worker: str) -> "Turn | None":
         """Take a queued turn for *worker*, in a transaction that holds its conversation from then
         on. ``None``: somebody has it, or had it; do nothing."""
@@ -120,7 +124,7 @@ class Turn(models.Model):
         """The conversation's turn that waits or runs."""
         return _LIVE.first(conversation=conversation.pk)
 
-    def follow(self) -> Self | None:
+    def follow(self) -> "Turn | None":
         """Inside the transaction that ended this turn, holding its conversation: a queued turn
         for messages that still wait, ``None`` when there are none.
 
@@ -138,7 +142,7 @@ class Turn(models.Model):
             self.save(update_fields=["can_retry"])
         if not conversation.waiting().exists():
             return None
-        return type(self).objects.create(conversation=conversation)
+        return self.insert(conversation=conversation)
 
     def renew(self, *, unless_stopped: bool = False) -> bool:
         """Renew the lease. ``False``: the turn was taken away; the holder must write nothing.
@@ -147,6 +151,7 @@ class Turn(models.Model):
         return bool(statement.run(turn=self.pk, worker=self.worker))
 
 
+_INSERT = PreparedInsert(Turn)
 _TO_CLAIM = Prepared(
     lambda: (
         Turn.objects.select_related("conversation__workspace__owner")

@@ -101,7 +101,7 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
         if not conversation.title:
             conversation.title = first_words(text)
             Conversation.objects.filter(pk=conversation.pk).update(title=conversation.title)
-        message = Message.objects.create(
+        message = Message.insert(
             conversation=conversation,
             kind=Message.Kind.USER,
             text=text,
@@ -112,7 +112,7 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
         )
         if turn is not None:
             return message, turn, False
-        return message, Turn.objects.create(conversation=conversation), True
+        return message, Turn.insert(conversation=conversation), True
 
 
 def first_words(text: str) -> str:

@@ -1,9 +1,8 @@
 """The message that holds a turn's answer."""
 
 from django.db import transaction
-from django.db.models.functions import Now
 
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Message, Turn
 
 
 def answer_of(turn: Turn) -> Message:
@@ -14,8 +13,8 @@ def answer_of(turn: Turn) -> Message:
 
 def answer_at(turn: Turn, number: int) -> Message:
     """The same, inside the transaction that took the event number *number*."""
-    Conversation.objects.filter(pk=turn.conversation_id).update(active_at=Now())
-    return Message.objects.create(
+    turn.conversation.bump()
+    return Message.insert(
         conversation=turn.conversation,
         kind=Message.Kind.ANSWER,
         turn=turn,

@@ -14,8 +14,6 @@ from jenny.chat.stream import Position
 from jenny.chat.tasks.answers import answer_at
 from jenny.chat.tasks.publish import Publisher, render_block, render_newest
 
-STORED_FIELDS = ("text", "html", "data", "is_open", "event_number", "event_count")
-
 
 class Blocks:
     """Writes the blocks of one turn, and tells pages of them."""
@@ -37,9 +35,7 @@ class Blocks:
             number = self.turn.conversation.next_event_number(1 + len(before))
             self._fence()
             answer = answer_at(self.turn, number) if begins else self.answers[-1]
-            block = Block.objects.create(
-                turn=self.turn, message=answer, event_number=number, **fields
-            )
+            block = Block.insert(turn=self.turn, message=answer, event_number=number, **fields)
         told = [self._whole(block)]
         if begins:
             self._needs_answer = False
@@ -93,7 +89,7 @@ class Blocks:
             block.event_count += 1
         with transaction.atomic():
             self._fence()
-            block.save(update_fields=STORED_FIELDS)
+            block.store()
 
     def _renumber(self, block: Block, count: int = 1) -> Position:
         """Give the block a new event number and store it whole. *count*: events that are sent,
@@ -102,7 +98,7 @@ class Blocks:
             block.event_number = self.turn.conversation.next_event_number(count)
             block.event_count = 0
             self._fence()
-            block.save(update_fields=STORED_FIELDS)
+            block.store()
         return Position(block.event_number - count + 1)
 
     def _fence(self) -> None:

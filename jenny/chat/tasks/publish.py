@@ -22,6 +22,7 @@ from kombu.exceptions import OperationalError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
 from jenny.chat import events, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.prompt import zone_of
@@ -192,8 +193,17 @@ class Publisher:
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
 
+_NEWEST = Prepared(
+    lambda: (
+        Turn.objects.filter(conversation=uuid_slot("conversation"))
+        .order_by("-pk")
+        .only("state", "sentence")[:1]
+    )
+)
+
+
 def _state_of(conversation: Conversation) -> events.Event:
-    turn = conversation.turns.order_by("-pk").only("state", "sentence").first()
+    turn = _NEWEST.first(conversation=conversation.pk)
     if turn is None:
         return events.state("idle", 0)
     return events.state(turn.state if turn.is_live else "idle", turn.pk, turn.sentence)
@@ -228,10 +238,21 @@ def render_newest(message: Message, blocks: Sequence[Block]) -> str:
         return render_to_string("chat/thread.html#item", {"item": item})
 
 
+# When the message was made that stands before one.
+_BEFORE = Prepared(
+    lambda: (
+        Message.objects.filter(
+            conversation=uuid_slot("conversation"), is_current=True, pk__lt=number_slot("message")
+        )
+        .order_by("-pk")
+        .values_list("created_at")[:1]
+    )
+)
+
+
 def _new_day(message: Message, zone: tzinfo) -> date | None:
     """The day of *message*, when it is another than that of the message before it."""
-    rows = Message.objects.filter(conversation=message.conversation_id, is_current=True)
-    before = rows.filter(pk__lt=message.pk).order_by("-pk").values_list("created_at").first()
+    before = _BEFORE.first(conversation=message.conversation_id, message=message.pk)
     day = message.created_at.astimezone(zone).date()
     return None if before is not None and before[0].astimezone(zone).date() == day else day
 

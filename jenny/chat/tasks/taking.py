@@ -63,18 +63,17 @@ def _taken(turn: Turn, conversation: Conversation, step: int) -> list[Message]:
     the model is told of clock, zone and channel."""
     rows = conversation.waiting_rows()
     for row in rows:
-        row.turn, row.step = turn, step
         if row is rows[-1]:
             zone = _zone_of(turn.conversation.workspace)
             row.context = turn_context(datetime.now(UTC), zone, "web")
-        row.save(update_fields=["turn", "step", "context"])
+        row.give_to(turn, step)
     return rows
 
 
 def _zone_of(row: Workspace) -> str:
     """The zone of the workspace's settings, or else of its owner."""
     try:
-        return str(config.load(row.root).get("agents.defaults.timezone")) or row.owner.time_zone
+        return str(config.load(row.root).get("agents.defaults.timezone") or row.owner.time_zone)
     except (WorkspaceError, OSError):
         # The turn itself says what is wrong with the folder.
         return row.owner.time_zone
