@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.accounts.models.prepared import Prepared, Slot, uuid_slot
 from jenny.workspace import marks, paths
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WriteFailed, reason_of
@@ -34,6 +35,17 @@ REMEMBERED = 500
 _LINES = frozenset({"before", "after"})
 
 
+# Asked for each run, before its first write.
+_OPEN = Prepared(lambda: _waiting(uuid_slot("workspace")))
+_REJECTED = Prepared(
+    lambda: (
+        StagedHunk.objects.filter(workspace=uuid_slot("workspace"), state=StagedHunk.State.REJECTED)
+        .order_by("-pk")
+        .values_list("kind", "piece", "path")[:REMEMBERED]
+    )
+)
+
+
 def mode_of(config: Config) -> Mode:
     """What of Dream's writes waits in a workspace with these settings."""
     mode: Mode = config.get(SETTING)
@@ -42,6 +54,10 @@ def mode_of(config: Config) -> Mode:
 
 def open_rows(workspace: Workspace | UUID | None) -> QuerySet[StagedHunk]:
     """The rows that wait, in the order in which they are put together."""
+    return _waiting(workspace)
+
+
+def _waiting(workspace: Workspace | UUID | Slot | None) -> QuerySet[StagedHunk]:
     rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING)
     return rows.order_by("path", "number", "pk")
 
@@ -117,7 +133,7 @@ class RowShelf:
         """What waits now, and what a person did not want."""
         try:
             rejected, kept = _unwanted(self._run.workspace_id)
-            rows = tuple(map(staged, open_rows(self._run.workspace_id)))
+            rows = tuple(map(staged, _OPEN.rows(workspace=self._run.workspace_id)))
         finally:
             give_back()
         return Waiting(rows, rejected, kept)
@@ -185,13 +201,12 @@ def _touch(old: Piece, new: Piece) -> bool:
     return bool(shared) or is_alike(old.after or old.before, new.after or new.before)
 
 
-def _unwanted(workspace: Workspace | UUID | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _unwanted(workspace: UUID | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The wordings that a person rejected, and what they kept from being taken out; newest
     first."""
-    rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)
     wordings: list[str] = []
     kept: list[str] = []
-    for kind, piece, path in rows.order_by("-pk").values_list("kind", "piece", "path")[:REMEMBERED]:
+    for kind, piece, path in _REJECTED.rows(workspace=workspace) if workspace else ():
         if kind == "skill" or path not in files.BY_PATH:
             wordings.append("\n".join(piece["after"]) + "\n")
             continue

@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.accounts.models.prepared import PreparedUpdate, number_slot, text_slot
 from jenny.agent.tokens import Usage
 
 BEAT_SECONDS = 3.0
@@ -268,12 +269,8 @@ class DreamRun(models.Model):
 
     def spend(self, usage: Usage) -> None:
         """Add what one request used."""
-        self._mine().update(
-            input_tokens=F("input_tokens") + usage.input,
-            output_tokens=F("output_tokens") + usage.output,
-            cache_read_tokens=F("cache_read_tokens") + usage.cache_read,
-            cache_write_tokens=F("cache_write_tokens") + usage.cache_write,
-        )
+        tokens = {name: getattr(usage, name) for name in _TOKENS}
+        _SPENT.run(run=self.pk, holder=self.holder, epoch=self.epoch, **tokens)
 
     def end(self, **facts: object) -> bool:
         """Store how it ended. ``False``: it was taken over, and nothing was stored."""
@@ -286,3 +283,15 @@ class DreamRun(models.Model):
         return DreamRun.objects.filter(
             pk=self.pk, state=self.State.RUNNING, holder=self.holder, epoch=self.epoch
         )
+
+
+_TOKENS = ("input", "output", "cache_read", "cache_write")
+_SPENT = PreparedUpdate(
+    lambda: DreamRun.objects.filter(
+        pk=number_slot("run"),
+        state=DreamRun.State.RUNNING,
+        holder=text_slot("holder"),
+        epoch=number_slot("epoch"),
+    ),
+    **{f"{name}_tokens": F(f"{name}_tokens") + number_slot(name) for name in _TOKENS},
+)

@@ -33,6 +33,9 @@ _OWNER = Prepared(
         "time_zone", "max_tokens_per_day", "max_cost_per_day"
     )
 )
+_ZONE = Prepared(
+    lambda: Account.objects.filter(pk=number_slot("account")).values_list("time_zone", flat=True)
+)
 # What could not be counted while the database did not answer; counted with the next request.
 _UNCOUNTED: deque[tuple[int, dt.date, dict[str, Any]]] = deque(maxlen=1_000)
 
@@ -123,8 +126,7 @@ def notices(workspace: Workspace) -> Iterator[Notice]:
 
 
 def _zone_of(account: int) -> str:
-    found = Account.objects.filter(pk=account).values_list("time_zone", flat=True).first()
-    return found or "UTC"
+    return _ZONE.first(account=account) or "UTC"
 
 
 def _give_back() -> None:

@@ -9,6 +9,7 @@ from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
+from jenny.accounts.models.prepared import Prepared, uuid_slot
 from jenny.agent.tokens import Usage
 from jenny.workspace.rules import Actor
 from memory.dream.judging.counters import Due
@@ -27,6 +28,13 @@ BEGUN = "begun"
 
 log = logging.getLogger(__name__)
 
+
+_ENTRIES = Prepared(lambda: DreamEntry.objects.filter(workspace=uuid_slot("workspace")))
+_MOST = Prepared(
+    lambda: DreamState.objects.filter(workspace=uuid_slot("workspace")).values_list(
+        "batch_most", flat=True
+    )
+)
 
 # The runs that this process carries out, by name.
 _HELD: dict[str, DreamRun] = {}
@@ -102,8 +110,7 @@ class RowBook:
 
     def lists(self) -> Lists:
         """What earlier runs left."""
-        rows = list(self._entries)
-        state = DreamState.objects.filter(workspace=self._run.workspace_id)
+        rows = _ENTRIES.rows(workspace=self._run.workspace_id)
         by_place: dict[str, set[int]] = {place: set() for place in DreamEntry.Place.values}
         for row in rows:
             by_place[row.place].add(row.cursor)
@@ -112,7 +119,7 @@ class RowBook:
             failed=frozenset(row.cursor for row in rows if row.last_status in _FAILED),
             reoffered=frozenset(by_place[DreamEntry.Place.REOFFERED]),
             set_aside=frozenset(by_place[DreamEntry.Place.SET_ASIDE]),
-            most=state.values_list("batch_most", flat=True).first() or 0,
+            most=_MOST.first(workspace=self._run.workspace_id) or 0,
         )
 
     def settle(self, batch: Batch, decision: Decision) -> None:
