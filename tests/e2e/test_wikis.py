@@ -189,6 +189,25 @@ def test_selected_words_are_commented_on(signed_in: Callable[..., Page], wiki: P
     assert list((wiki / "audit/resolved").glob("*.md"))
 
 
+def test_a_graph_can_be_read_on_a_phone(signed_in: Callable[..., Page], wiki: Path) -> None:
+    """Of what is too large for the screen, a part is shown first, with names in a size that can be
+    read; all of it comes at a press."""
+    page = signed_in(**options(360, "light"))
+    for path in (f"/wiki/graph/{wiki.name}/", "/wiki/graph/"):
+        page.goto(path)
+        graph = page.locator("[data-graph][data-live]")
+        expect(graph).to_be_visible()
+        pixels = graph.evaluate(
+            """svg => Number(svg.getAttribute("font-size")) / Math.max(
+                svg.viewBox.baseVal.width / svg.clientWidth,
+                svg.viewBox.baseVal.height / svg.clientHeight)"""
+        )
+        assert pixels >= 9.9, path
+        part = graph.get_attribute("viewBox")
+        page.get_by_role("button", name="Whole").click()
+        assert graph.get_attribute("viewBox") != part, path
+
+
 def test_the_graph_is_searched_and_moved(signed_in: Callable[..., Page], wiki: Path) -> None:
     """Find leads to the page, keys move and zoom, a press opens the page; the wheel zooms, too."""
     page = signed_in()
