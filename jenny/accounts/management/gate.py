@@ -35,5 +35,5 @@ def check(row: Workspace) -> None:
     """
     if load(row.root).get(PAUSE):
         raise CallsPaused
-    if said := metering.why_owner_is_spent(row.owner):
+    if said := metering.why_spent(row.owner_id):
         raise CallsSpent(f"{said} What was said is kept.")

@@ -101,13 +101,8 @@ def caps_of(account: Account) -> Caps:
 
 def why_spent(account: int) -> str:
     """Why the account's runs ask no model today; empty: they may."""
-    row = _OWNER.first(account=account)
-    return why_owner_is_spent(row) if row else ""
-
-
-def why_owner_is_spent(owner: Account) -> str:
-    """The same of an account whose row was read just now."""
-    if not (bounds := caps_of(owner)).are_set:
+    owner = _OWNER.first(account=account)
+    if owner is None or not (bounds := caps_of(owner)).are_set:
         return ""
     used = used_today(owner)
     said = caps.spent(bounds, used.tokens, used.cost)
