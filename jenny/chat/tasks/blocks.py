@@ -12,7 +12,8 @@ from jenny.chat import events
 from jenny.chat.models import Block, Message, Turn
 from jenny.chat.stream import Position
 from jenny.chat.tasks.answers import answer_at
-from jenny.chat.tasks.publish import Publisher, render_block, render_newest
+from jenny.chat.tasks.publish import Publisher
+from jenny.chat.tasks.rendering import render_block, render_newest
 
 
 class Blocks:

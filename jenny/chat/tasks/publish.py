@@ -8,25 +8,22 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable, Sequence
-from datetime import date, tzinfo
+from collections.abc import Callable
 
 import redis
 from celery import Task
 from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import transaction
-from django.template.loader import render_to_string
-from django.utils import timezone
 from kombu.exceptions import OperationalError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
-from jenny.chat import events, thread
+from jenny.accounts.models.prepared import Prepared, uuid_slot
+from jenny.chat import events
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.chat.prompt import zone_of
 from jenny.chat.stream import Position, Sent, Writer, encode, key
+from jenny.chat.tasks.rendering import render_item
 
 log = logging.getLogger(__name__)
 
@@ -207,59 +204,6 @@ def _state_of(conversation: Conversation) -> events.Event:
     if turn is None:
         return events.state("idle", 0)
     return events.state(turn.state if turn.is_live else "idle", turn.pk, turn.sentence)
-
-
-def render_item(message: Message) -> str:
-    """A message as HTML, as the page shows it in its place, without what only a request has."""
-    fresh = (
-        Message.objects.select_related("turn", "conversation__workspace__owner")
-        .prefetch_related("blocks")
-        .get(pk=message.pk)
-    )
-    zone = zone_of(fresh.conversation.workspace.owner.time_zone)
-    later = Message.objects.filter(
-        conversation=fresh.conversation_id,
-        is_current=True,
-        pk__gt=fresh.pk,
-        turn=fresh.turn_id,
-        kind=Message.Kind.ANSWER,
-    )
-    is_last = fresh.kind != Message.Kind.ANSWER or not later.exists()
-    item = thread.item(fresh, day=_new_day(fresh, zone), is_last=is_last)
-    with timezone.override(zone):
-        return render_to_string("chat/thread.html#item", {"item": item})
-
-
-def render_newest(message: Message, blocks: Sequence[Block]) -> str:
-    """The same, of the thread's newest message, which was just stored with these *blocks*."""
-    zone = zone_of(message.conversation.workspace.owner.time_zone)
-    item = thread.item(message, day=_new_day(message, zone), blocks=blocks, summaries=())
-    with timezone.override(zone):
-        return render_to_string("chat/thread.html#item", {"item": item})
-
-
-# When the message was made that stands before one.
-_BEFORE = Prepared(
-    lambda: (
-        Message.objects.filter(
-            conversation=uuid_slot("conversation"), is_current=True, pk__lt=number_slot("message")
-        )
-        .order_by("-pk")
-        .values_list("created_at")[:1]
-    )
-)
-
-
-def _new_day(message: Message, zone: tzinfo) -> date | None:
-    """The day of *message*, when it is another than that of the message before it."""
-    before = _BEFORE.first(conversation=message.conversation_id, message=message.pk)
-    day = message.created_at.astimezone(zone).date()
-    return None if before is not None and before[0].astimezone(zone).date() == day else day
-
-
-def render_block(block: Block) -> str:
-    """A block as HTML."""
-    return render_to_string("chat/thread.html#block", {"block": thread.block_view(block)})
 
 
 def position_of(conversation: Conversation) -> Position:
