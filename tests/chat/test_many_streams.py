@@ -64,3 +64,5 @@ def test_each_of_many_pages_hears_what_is_said(start_stack):
         wait_until(lambda: told(b"/status"), what="every page to hear of the message")
         web = psutil.Process(stack.pids()["web"])
         assert web.num_fds() > FEW_FILES
+        # None of them keeps a thread that waits with it.
+        wait_until(lambda: web.num_threads() < PAGES / 4, what="the threads to be given back")

@@ -80,7 +80,7 @@ async def _feed(
             # Also in a stream that never pauses.
             if time.monotonic() - checked >= HEARTBEAT_SECONDS:
                 checked = time.monotonic()
-                if not await sync_to_async(_asked)(session_is_live, session_key):
+                if not await _ask_apart(session_is_live, session_key):
                     login = expired(f"/login/?next=/chat/{conversation.pk}/")
                     yield _message(login, reader.position)
                     return
@@ -99,7 +99,7 @@ async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
     """Whether the database has something that no reader will hear of: it was stored while
     Redis was away, or the stream is gone. Or the reader's position was never given: it is of
     a database that was put back since."""
-    stored = await sync_to_async(_asked)(position_of, conversation)
+    stored = await _ask_apart(position_of, conversation)
     if reader.position.number > conversation.event_number:
         return True
     if stored <= reader.position or stored <= await reader.end():
@@ -114,6 +114,10 @@ def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) 
         return question(*args, **kwargs)
     finally:
         connections.close_all()
+
+
+# In one of the process's threads: an open stream keeps none of its own (``jenny.streamthreads``).
+_ask_apart = sync_to_async(_asked, thread_sensitive=False)
 
 
 def _message(event: Event, position: Position) -> bytes:
