@@ -233,6 +233,35 @@ def test_dream_is_told_what_was_taken_back(client: Client, dreams: Dreams) -> No
     assert "taken back by the person" not in shown()
 
 
+def test_dream_is_told_what_was_taken_back_of_the_soul(client: Client, dreams: Dreams) -> None:
+    """No archive is kept of SOUL.md: what was undone there is told all the same, and no longer
+    once it is put back."""
+    line = "Answers with a proverb from time to time"
+    run = wrote(dreams, line, "SOUL.md")
+
+    def press() -> None:
+        (href,) = re.findall(
+            r'href="([^"]+undo/\?version=\w+)"', get(client, f"/memory/runs/{run.pk}/")
+        )
+        form = dict(re.findall(r'name="(version|token)" value="(\w+)"', get(client, href)))
+        client.post(f"/memory/runs/{run.pk}/undo/", form)
+
+    def told() -> bool:
+        dreams.model.script(finish(not_kept=[run.entries[0]["cursor"]]))
+        dreams.model.script("Done.")
+        dreams.place(0)
+        dreams.run()
+        prompt = "\n".join(part["text"] for part in dreams.shown()[-1].json["system"])
+        return f"* SOUL.md: - {line}" in prompt
+
+    press()
+    assert line not in dreams.text("SOUL.md")
+    assert told()
+    press()
+    assert line in dreams.text("SOUL.md")
+    assert not told()
+
+
 def test_entries_of_an_older_run_are_offered_again_by_a_click(
     client: Client, dreams: Dreams
 ) -> None:

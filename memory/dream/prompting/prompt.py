@@ -20,7 +20,7 @@ from jenny.workspace.versions.messages import UNDO_RUN
 from memory import archive, forgotten, pins, skills
 from memory.budgets import Gauge
 from memory.dream.prompting import guide as guides
-from memory.dream.prompting import shown
+from memory.dream.prompting import shown, undone
 from memory.dream.prompting.guide import Guide
 from memory.dream.tools import REVIEW_TOOLS, TOOLS, places
 from memory.dream.values import Batch
@@ -53,7 +53,7 @@ def system(
     parts = {
         "rules": _rules("dream"),
         "guide": f"# The guide\n\n{(guide or guides.read(real)).text}",
-        "archive": _archive(real, text),
+        "archive": "\n\n".join(filter(None, (_archive(real, text), _undone(real)))),
     }
     return _assembled("dream", parts, real, text, snapshot)
 
@@ -101,6 +101,10 @@ _OWN_GUIDE = (
 )
 
 
+_UNDONE = (
+    "A run had written these lines, and the person undid it. Write them again only when an entry "
+    "that is newer than that says so anew, and account for older ones as not kept."
+)
 _TAKEN_BACK = (
     "What is marked as taken back was written by a run that the person undid. Their undoing says "
     "that they do not want it so: write it again only when an entry that is newer than that day "
@@ -266,6 +270,12 @@ def _taken_back(root: Path, rows: Sequence[archive.Archived]) -> set[str]:
     texts = (read_text(root, file.path).text for file in MEMORY_FILES)
     standing = {normal(fact.text) for text in texts for fact in facts(text)}
     return {row.id for row in undone if normal(row.text) not in standing}
+
+
+def _undone(root: Path) -> str:
+    """What the person undid in files of which no archive is kept."""
+    rows = [f"* {path}: {one_line(line, _LINE_CHARS)}" for path, line in undone.lines(root)]
+    return "\n".join(["# Taken back by the person", "", _UNDONE, "", *rows]) if rows else ""
 
 
 def _snapshot(sentence: str) -> str:
