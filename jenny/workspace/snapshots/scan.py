@@ -17,6 +17,7 @@ from typing import NamedTuple
 from jenny.workspace import locks, names
 from jenny.workspace.errors import FileMissing, SnapshotFailed, reason_of
 from jenny.workspace.snapshots.values import Skipped
+from jenny.workspace.stamped import Kept
 
 # Deeper folders are no one's doing.
 DEEPEST = 200
@@ -113,12 +114,15 @@ stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
 """What changes when a file changes: size, times of writing and of change, mode, number."""
 
 
-def scan(root: Path, earlier: Folder | None = None) -> Scan:
+_seen: Kept[Folder] = Kept(32)
+
+
+def scan(root: Path, *, anew: bool = False) -> Scan:
     """Look at the workspace at *root*.
 
-    *earlier*: what an earlier look found. Every file is looked at all the same; but folders are
-    not listed again whose stamp says that no name came or went, and a folder in which nothing
-    changed is the very object that it was.
+    What this process saw the last time helps, unless it is to be looked at *anew*: every file is
+    looked at all the same, but folders are not listed again whose stamp says that no name came or
+    went, and a folder in which nothing changed is the very object that it was.
 
     Raises:
         FileMissing: there is no such folder.
@@ -134,12 +138,14 @@ def scan(root: Path, earlier: Folder | None = None) -> Scan:
         raise SnapshotFailed(message) from error
     look = _Look()
     try:
+        earlier = None if anew else _seen.get(str(root))
         top = look.folder(_At(fd, 0), "", os.fstat(fd), earlier)
     except OSError as error:
         message = f"The workspace cannot be read: {reason_of(error)}. No snapshot was taken."
         raise SnapshotFailed(message) from error
     finally:
         os.close(fd)
+    _seen.put(str(root), top)
     return Scan(top, tuple(look.skipped))
 
 

@@ -130,7 +130,7 @@ def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
         first = seen = _read_at_once(root, reader, made)
         notes: tuple[Skipped, ...] = ()
         if first is None or seen is None:
-            made, first = None, scan(root)
+            made, first = None, scan(root, anew=asked.reread)
             seen, notes = _read_all(root, first, reader)
         builder = Builder(repo, batch, reader)
         built = builder.build(seen.top, before.files, before.about, earlier=made)
@@ -178,7 +178,7 @@ def _before(store: Store, repo: Objects) -> _Before:
 def _read_at_once(root: Path, reader: Reader, made: Made | None) -> Scan | None:
     """Look and read under the lock, where next to nothing is to be read; ``None``: it is not so."""
     with contextlib.suppress(LockTimeout, WriteFailed), acts.locked(root, timeout=_BRIEF_SECONDS):
-        seen = scan(root, made.folder if made is not None else None)
+        seen = scan(root, anew=made is None)
         every = list(to_read(seen.top, made))
         unknown = [found.size for found in every if not reader.remembers(found)]
         if len(unknown) <= _AT_ONCE_FILES and sum(unknown) <= _AT_ONCE_BYTES:

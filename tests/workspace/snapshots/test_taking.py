@@ -293,10 +293,10 @@ def test_nobody_waits_while_much_is_read(store, root, take, monkeypatch):
     monkeypatch.setattr(taking, "_AT_ONCE_BYTES", 10)
     real, turn = taking.scan, []
 
-    def scanned(folder, *earlier):
+    def scanned(folder, **how):
         turn.append(True)
         put(folder, "large.md", b"%d" % len(turn) * 100, age=-len(turn))
-        return real(folder, *earlier)
+        return real(folder, **how)
 
     real_take, held = taking.Reader.take, []
 
