@@ -43,6 +43,7 @@ OURS = (
     "What waits for the person's approval",
     "Rejected wordings",
     "Kept",
+    "Taken back by the person",
     *files.BY_PATH,
 )
 
