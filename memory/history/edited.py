@@ -45,12 +45,13 @@ def messages(root: Path) -> Gone:
 
 
 def written(entry: Entry, zone: tzinfo) -> datetime | None:
-    """When the minute was over in which the entry was written; ``None``: it has no stamp."""
+    """When the minute was over in which the entry was written; ``None``: it has no stamp that
+    tells. Of an hour that a zone has twice it is the later one: what was said before is known."""
     try:
-        minute = datetime.strptime(entry.timestamp, STAMP).replace(tzinfo=zone)
-    except ValueError:
+        minute = datetime.strptime(entry.timestamp, STAMP).replace(tzinfo=zone, fold=1)
+        return minute.astimezone(UTC) + timedelta(minutes=1)
+    except (ValueError, OverflowError):  # a hand may have written any year
         return None
-    return minute.astimezone(UTC) + timedelta(minutes=1)
 
 
 def is_about(entry: Entry, gone: Gone) -> bool:

@@ -1,15 +1,17 @@
 """Reading the history: whatever somebody made of the file, what can be read is read."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jenny.workspace.files import Actor
-from memory.history import cursors, log, reading
-from memory.history.entries import NewEntry
+from memory.history import cursors, edited, log, reading
+from memory.history.entries import Entry, NewEntry
 from tests.memory.history.conftest import line
 
 BAD = [
@@ -117,6 +119,21 @@ def test_what_is_about_the_same_messages_is_recognised(root: Path) -> None:
     path = root / "memory" / "history.jsonl"
     path.write_bytes(path.read_bytes().split(b"\n", 1)[1])
     assert reading.about(root, "c", (4, 9)) == ()
+
+
+@pytest.mark.parametrize(
+    ("stamp", "zone"),
+    [("soon", "UTC"), ("0001-01-01 00:00", "Asia/Tokyo"), ("9999-12-31 23:59", "UTC")],
+)
+def test_a_stamp_of_any_year_stops_nobody(stamp: str, zone: str) -> None:
+    """A hand may have written it; then nothing is known of when the entry was written."""
+    assert edited.written(Entry(1, stamp, "text"), ZoneInfo(zone)) is None
+
+
+def test_an_hour_that_there_is_twice_is_the_later_one() -> None:
+    """What was said in the second of them and edited away must not come back by the first."""
+    written = edited.written(Entry(1, "2026-10-25 02:30", "text"), ZoneInfo("Europe/Berlin"))
+    assert written == datetime(2026, 10, 25, 1, 31, tzinfo=UTC)
 
 
 def test_no_history_is_an_empty_one(root: Path) -> None:
