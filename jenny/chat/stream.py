@@ -37,7 +37,8 @@ local id = ARGV[1] .. '-' .. ARGV[2]
 if not less(previous, id) then return 'behind' end
 if ARGV[4] == '1' then previous = '0-0' end
 for at = 7, #ARGV do
-  if at > 7 then id = (tonumber(ARGV[1]) + at - 7) .. '-0' end
+  if at > 7 and ARGV[2] == '0' then id = (tonumber(ARGV[1]) + at - 7) .. '-0' end
+  if at > 7 and ARGV[2] ~= '0' then id = ARGV[1] .. '-' .. (tonumber(ARGV[2]) + at - 7) end
   redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[5], id, 'data', ARGV[at], 'previous', previous)
   previous = id
 end
@@ -117,8 +118,8 @@ class Writer:
         self._append = client.register_script(_APPEND)
 
     def append(self, position: Position, *told: Mapping[str, Any], after_gap: bool = False) -> Sent:
-        """Append the events at *position* and at the numbers behind it, all or none; raises
-        ``redis.RedisError`` when there is no server.
+        """Append the events at *position* and behind it, all or none: at the numbers that follow,
+        or, from a count on, at the counts. Raises ``redis.RedisError`` when there is no server.
 
         *after_gap* makes every reader render the database's state anew.
         """
@@ -137,8 +138,8 @@ class Writer:
         )
         outcome = Sent(answer.decode() if isinstance(answer, bytes) else answer)
         if outcome is Sent.SENT:
-            more = len(told) - 1
-            self._last = Position(position.number + more) if more else position
+            number, count, more = position.number, position.count, len(told) - 1
+            self._last = Position(number, count + more) if count else Position(number + more)
         return outcome
 
 

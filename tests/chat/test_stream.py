@@ -69,7 +69,6 @@ def test_a_writer_notices_that_the_stream_lost_its_events(valkey, valkey_server)
     assert writer.append(Position(2), event(1), after_gap=True) is Sent.SENT
     with pytest.raises(Gap):
         read(valkey_server, Position(1, 1))
-    assert read(valkey_server, Position(2)) == []
 
 
 def test_a_writer_notices_a_server_that_came_back_with_less(valkey):
@@ -110,3 +109,15 @@ def test_a_stream_that_ran_out_goes_on_without_a_reset(valkey, valkey_server):
 def test_a_position_that_is_none_is_not_taken_for_one(text):
     """Whatever a client sends as its position, nothing but a position is used."""
     assert Position.parse(text) is None
+
+
+def test_what_is_told_below_a_number_leaves_room_behind_it(valkey, valkey_server):
+    """Several events in one go lie at numbers of their own, or at counts below one; each reader
+    gets all of them, and what is sent next finds its predecessor."""
+    writer = Writer(valkey, CHAT)
+    assert writer.append(Position(3), event(1), event(2)) is Sent.SENT
+    assert writer.append(Position(4, 1), event(3), event(4)) is Sent.SENT
+    assert writer.append(Position(4, 3), event(5)) is Sent.SENT
+    positions = [Position(3), Position(4), Position(4, 1), Position(4, 2), Position(4, 3)]
+    assert read(valkey_server, Position(3)) == positions[1:]
+    assert [entry.position for entry in replay(valkey, CHAT, START)] == positions

@@ -151,3 +151,23 @@ def test_a_page_read_while_a_block_gets_another_number_shows_no_word_twice(chat,
             page = text_of(event["html"])
         page = f"{page} {event.get('source', '')}"
     assert page.split() == f"First words, {more} Last words.".split()
+
+
+def test_what_follows_the_first_words_costs_no_number(chat, valkey):
+    """That the turn runs and took the message is told behind its first words; the next ones go on
+    where they stood, and nothing is told twice."""
+    held: list[Recorder] = []
+    accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    held[0].text("First words, ")
+    page = shown(valkey, chat)
+    assert page["state"] == "running"
+    assert any("Good day" in html and "Waiting" not in html for html in page.values())
+    [block] = held[0].turn.blocks.all()
+    held[0].text("more words.")
+    held[0].end()
+    events = [json.loads(entry.data) for entry in replay(valkey, str(chat.pk), START)]
+    assert "".join(event.get("source", "") for event in events) == "more words."
+    assert not [event for event in events if event["kind"] == "block"]
+    number = block.event_number
+    block.refresh_from_db()
+    assert block.event_number == number

@@ -12,7 +12,7 @@ from jenny.chat import events
 from jenny.chat.models import Block, Message, Turn
 from jenny.chat.stream import Position
 from jenny.chat.tasks.answers import answer_at
-from jenny.chat.tasks.publish import Publisher
+from jenny.chat.tasks.publish import Publisher, Tell
 from jenny.chat.tasks.rendering import render_block, render_newest
 
 
@@ -83,6 +83,13 @@ class Blocks:
         position = Position(number, block.event_count)
         self.publisher.send(position, told, lambda: self._renumber(block))
         return block.event_number == number
+
+    def _tell_behind(self, block: Block, *parts: Tell) -> None:
+        """Tell of something else at *block*'s next positions, so that the words that follow need
+        no number of their own."""
+        first = Position(block.event_number, block.event_count + 1)
+        block.event_count += len(parts)
+        self.publisher.tell(*parts, first=first)
 
     def _store(self, block: Block) -> None:
         """Write the row; a closed block takes one more position, for the event that says so."""

@@ -127,9 +127,10 @@ class Publisher:
             PAUSE.begin()
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
-    def tell(self, *parts: Tell, number: int | None = None) -> None:
+    def tell(self, *parts: Tell, number: int | None = None, first: Position | None = None) -> None:
         """Send the events that *parts* read from the database, in one go. *number*: the last of
-        the event numbers that were taken with what they tell of; without it, they are taken."""
+        the event numbers that were taken with what they tell of; or *first*: where the first of
+        them goes. Without either, numbers are taken."""
         if not parts:
             return
         before = len(parts) - 1
@@ -139,8 +140,8 @@ class Publisher:
                 return Position(self.conversation.next_event_number(len(parts)) - before)
 
         with contextlib.suppress(*GONE):
-            first = Position(number - before) if number else renumber()
-            self.send(first, lambda: [part() for part in parts], renumber)
+            begin = first or (Position(number - before) if number else renumber())
+            self.send(begin, lambda: [part() for part in parts], renumber)
 
     def item(self, message: Message) -> Tell:
         """Tells of a message of the thread."""

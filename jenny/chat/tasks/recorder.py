@@ -204,13 +204,18 @@ class Recorder(Blocks):
         self._opened = self._stored = self._flushed = time.monotonic()
         return block
 
-    def _tell(self) -> None:
-        """Let the page know that the turn runs, and what it took."""
+    def _tell(self, behind: Block | None = None) -> None:
+        """Let the page know that the turn runs, and what it took; *behind* a block that was just
+        told of, or by itself."""
         if self._is_told:
             return
         self._is_told = True
         rows, self._taken = self._taken, []
-        self.publisher.tell(self.publisher.state(), *map(self.publisher.item, rows))
+        parts = (self.publisher.state(), *map(self.publisher.item, rows))
+        if behind is None:
+            self.publisher.tell(*parts)
+        else:
+            self._tell_behind(behind, *parts)
 
     def _ask(self, change: Change) -> None:
         """Put a change before the person that only they can allow."""
@@ -230,7 +235,7 @@ class Recorder(Blocks):
         block = self._insert(step=self.step, kind=kind, **fields)
         if kind != Block.Kind.NOTE:
             self._of_attempt.append(block)
-        self._tell()
+        self._tell(block)
         return block
 
     def _flush(self) -> None:
