@@ -10,6 +10,7 @@ import datetime as dt
 import logging
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
@@ -67,8 +68,8 @@ class RowMeter:
         facts = {"kind": self.kind, "model": preset.model, "usage": usage, "cost": cost}
         try:
             _UNCOUNTED.append((self.account, today(_zone_of(self.account)), facts))
-            while _UNCOUNTED:
-                account, day, about = one = _UNCOUNTED.popleft()
+            for one in _taken():
+                account, day, about = one
                 try:
                     UsageDay.add(account, day, **about)
                 except DatabaseError:
@@ -82,6 +83,13 @@ class RowMeter:
     def of(self, kind: str) -> Self:
         """The same, for another kind of run."""
         return replace(self, kind=kind)
+
+
+def _taken() -> Iterator[tuple[int, dt.date, dict[str, Any]]]:
+    """What is to be counted, each taken by one thread: others count at the same moment."""
+    with suppress(IndexError):  # asking first whether any is left would leave room for another
+        while True:
+            yield _UNCOUNTED.popleft()
 
 
 def today(zone: str) -> dt.date:
