@@ -77,6 +77,8 @@ class GrowingLines(Lines):
         apply_rules([Change(path, b"", data, actor, root)])
         try:
             self._write(data)
+            if not self._is_apart(len(data)):
+                self._write(b"\n" + data)
             os.fsync(self._fd)
             if not self.size:
                 os.fsync(self._folder)  # the file may be new
@@ -166,6 +168,12 @@ class GrowingLines(Lines):
 
     def _beside(self, name: str) -> str:
         return f"{self._about[1].rpartition('/')[0]}/{name}"
+
+    def _is_apart(self, count: int) -> bool:
+        """Whether the *count* bytes written last stand on lines of their own: somebody may have
+        come in between with half a line, behind which nobody could read them."""
+        start = os.lseek(self._fd, 0, os.SEEK_CUR) - count
+        return start == self.size or os.pread(self._fd, 1, start - 1) == b"\n"
 
     def _write(self, data: bytes) -> None:
         view = memoryview(data)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace import config, locks
+from jenny.workspace import config, linefile, locks
 from jenny.workspace.errors import LockTimeout, PathRefused, WriteFailed, WriteRefused
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.locks import Level
 from memory.history import cursors, log, reading
 from memory.history.entries import NewEntry
 from tests.memory.history.conftest import line
@@ -300,3 +301,19 @@ def test_a_cursor_that_nothing_can_follow_is_an_error(root: Path, history: Path)
     with pytest.raises(WriteFailed, match="so large"):
         add(root, "a")
     assert history.read_bytes() == line(2**62)
+
+
+def test_half_a_line_that_a_hand_adds_meanwhile_hides_no_entry(root: Path, history: Path) -> None:
+    """What is acknowledged can be read, whatever an editor had written by then."""
+    add(root, "before")
+    with (
+        locks.hold(root, Level.HISTORY),
+        linefile.open_growing(root, log.PATH, log.ACTOR) as file,
+        history.open("ab", buffering=0) as hand,
+    ):
+        hand.write(b'{"by": "ha')
+        file.add(line(2, "ours"))
+        hand.write(b'nd"}\n')
+    assert [entry.content for entry in reading.pending(root).entries] == ["before", "ours"]
+    assert add(root, "after") == [3]
+    assert b'{"by": "ha' in history.read_bytes()
