@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.exceptions import ObjectNotUpdated
 from django.db import connection
 
@@ -107,6 +108,15 @@ def test_a_block_that_was_deleted_is_not_written(people):
     stored.delete()
     with pytest.raises(ObjectNotUpdated):
         block.store()
+
+
+def test_an_account_that_is_asked_of_a_group_is_one_of_the_group(people):
+    """The quick way to an account by its number looks at no group."""
+    group = Group.objects.create(name="some")
+    group.user_set.add(people[0])
+    assert group.user_set.get(pk=people[0].pk) == people[0]
+    with pytest.raises(Account.DoesNotExist):
+        group.user_set.get(pk=people[1].pk)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,7 +21,9 @@ class Accounts(UserManager["Account"]):
 
     def get(self, *args: Any, **kwargs: Any) -> "Account":
         """As ever; each request asks for the account of its session, by number alone."""
-        if not args and kwargs.keys() == {"pk"} and isinstance(kwargs["pk"], int):
+        # A group's manager is made of this class, and asks for one of the group.
+        is_of_all = type(self) is Accounts
+        if is_of_all and not args and kwargs.keys() == {"pk"} and isinstance(kwargs["pk"], int):
             found = _BY_NUMBER.first(account=kwargs["pk"])
             if found is not None:
                 return found
