@@ -1,4 +1,4 @@
-"""What is done before a wiki goes, and when it has gone: other apps register it, since this one
+"""What others do before a wiki goes, and once one was made: other apps register it, since this one
 does not know them."""
 
 from collections.abc import Callable
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 type Keeper = Callable[["Workspace"], str]
 type Count = Callable[["Workspace", str], int]
 type Take = Callable[["Workspace", str], str]
-type Gone = Callable[["Workspace", str], None]
+type Made = Callable[["Workspace", str], None]
 
 _keepers: list[Keeper] = []
 _talks: list[tuple[Count, Take]] = []
-_gone: list[Gone] = []
+_made: list[Made] = []
 
 
 def register_keeper(keeper: Keeper) -> None:
@@ -59,13 +59,13 @@ def take_talks(workspace: "Workspace", name: str) -> str:
     return " ".join(take(workspace, name) for _, take in _talks)
 
 
-def register_gone(hear: Gone) -> None:
-    """Have *hear* told, by the workspace's row and the name, when a wiki has gone."""
-    if hear not in _gone:
-        _gone.append(hear)
+def register_made(hear: Made) -> None:
+    """Have *hear* told, by the workspace's row and the name, when a wiki was made."""
+    if hear not in _made:
+        _made.append(hear)
 
 
-def gone(workspace: "Workspace", name: str) -> None:
-    """Let everybody know that the wiki *name* has gone."""
-    for hear in _gone:
+def made(workspace: "Workspace", name: str) -> None:
+    """Let everybody know that the wiki *name* is a new one."""
+    for hear in _made:
         hear(workspace, name)

@@ -31,6 +31,6 @@ class ChatConfig(AppConfig):
         telling.register_announcer(dreaming.announce)
         tidying.register()
         before.register_talks(projects.talks, projects.take)
-        before.register_gone(projects.gone)
+        before.register_made(projects.begun)
         restoring.register_touched(projects.taken_back)
         notices.register("projects", tidying.notices)

@@ -8,19 +8,21 @@ entry is about must have been said when it was written.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory.history.entries import STAMP, Entry
+
+# The zone in which it is earliest.
+_WESTERNMOST = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
     """Messages that stand in no conversation's thread any more: when each was said, by conversation
-    and number. *zone*: that of the history's stamps."""
+    and number."""
 
     said: Mapping[tuple[str, int], datetime] = field(default_factory=dict)
-    zone: tzinfo = UTC
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -44,12 +46,12 @@ def messages(root: Path) -> Gone:
     return next((gone for asked in _ASKED if (gone := asked(root))), NONE)
 
 
-def written(entry: Entry, zone: tzinfo) -> datetime | None:
-    """When the minute was over in which the entry was written; ``None``: it has no stamp that
-    tells. Of an hour that a zone has twice it is the later one: what was said before is known."""
+def written(entry: Entry) -> datetime | None:
+    """The latest moment at which the entry can have been written; ``None``: it has no stamp that
+    tells. A stamp names no zone, and the settings may have named another one then."""
     try:
-        minute = datetime.strptime(entry.timestamp, STAMP).replace(tzinfo=zone, fold=1)
-        return minute.astimezone(UTC) + timedelta(minutes=1)
+        minute = datetime.strptime(entry.timestamp, STAMP).replace(tzinfo=UTC)
+        return minute + _WESTERNMOST + timedelta(minutes=1)
     except (ValueError, OverflowError):  # a hand may have written any year
         return None
 
@@ -62,7 +64,7 @@ def is_about(entry: Entry, gone: Gone) -> bool:
     if entry.messages is None:
         return False
     said = gone.said.get((entry.conversation, entry.messages[1]))
-    end = said and written(entry, gone.zone)
+    end = said and written(entry)
     return said is not None and (end is None or said < end)
 
 

@@ -14,7 +14,7 @@ from jenny.workspace.versions.messages import Version
 from memory import files
 from memory.errors import NoSuchLine
 from memory.facts import Fact, decoded, digest, facts
-from memory.history import edited, lookup, stamps
+from memory.history import edited, lookup
 from memory.management import origins
 from memory.provenance.lines import derive
 from memory.provenance.record import TURN
@@ -113,7 +113,6 @@ def _from_versions(
 def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
     """The entries that the writes rest on, newest first, each with its messages."""
     root = workspace.root
-    zone = stamps.zone(root, workspace.owner.time_zone)
     cursors = sorted({one for row in writes for one in row.sources}, reverse=True)[:MOST_ENTRIES]
     try:
         there = lookup.by_cursor(root, cursors)
@@ -129,7 +128,7 @@ def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry,
                     root,
                     conversation=entry.conversation,
                     messages=entry.messages,
-                    until=edited.written(entry, zone),
+                    until=edited.written(entry),
                 )
             )
         found.append(WhyEntry(cursor, entry, said))

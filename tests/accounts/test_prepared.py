@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.contrib.auth.models import Group
 from django.core.exceptions import ObjectNotUpdated
-from django.db import connection
+from django.db import connection, transaction
 
 from jenny.accounts.models import Account, Workspace
 from jenny.accounts.models.prepared import (
@@ -117,6 +117,17 @@ def test_an_account_that_is_asked_of_a_group_is_one_of_the_group(people):
     assert group.user_set.get(pk=people[0].pk) == people[0]
     with pytest.raises(Account.DoesNotExist):
         group.user_set.get(pk=people[1].pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_are_not_held_without_a_transaction():
+    """Whoever forgets it hears of it each time, and on every database."""
+    held = Prepared(lambda: Account.objects.select_for_update().filter(pk=number_slot("account")))
+    with transaction.atomic():
+        assert held.rows(account=0) == []
+    for _ in range(2):
+        with pytest.raises(transaction.TransactionManagementError):
+            held.rows(account=0)
 
 
 @pytest.mark.django_db(transaction=True)

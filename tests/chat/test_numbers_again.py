@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from jenny.chat.models import Branch, Conversation, Message
+from jenny.workspace import config
 from memory.history import log, prompt
 from memory.history.entries import NewEntry
 from memory.provenance.values import Anchor, speech
@@ -81,3 +82,16 @@ def test_an_edit_takes_no_entry_along_that_is_older_than_what_it_edits(
     (request, *_) = dreams.shown()
     assert "barn is red" in "\n".join(request.texts("user"))
     assert "hive is blue" not in "\n".join(request.texts("user"))
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/Los_Angeles"])
+def test_a_move_to_another_zone_brings_nothing_back(
+    dreams: Dreams, said: list[Message], zone: str
+) -> None:
+    """The stamps of older entries are in the zone that was set then."""
+    cursor = entry(dreams, said, "- [durable] The hive is blue.")
+    Branch.objects.create(conversation=said[0].conversation, first=said[0].pk)
+    Message.objects.filter(pk__in=[row.pk for row in said]).update(is_current=False)
+    config.change(dreams.root, lambda data: data.update(agents={"defaults": {"timezone": zone}}))
+    assert "Passes it over" in page(dreams, cursor)
+    assert prompt.block(dreams.root) is None

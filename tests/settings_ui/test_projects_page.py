@@ -47,7 +47,8 @@ def test_projects_are_listed_with_what_is_known_of_them(
 def test_another_project_of_the_same_name_is_read_from_its_first_line(
     client: Client, ana: Account, root: Path
 ) -> None:
-    """How far the log of a deleted one was read is forgotten, also when its conversations stay."""
+    """How far the log of a deleted one was read is kept for when it is put back from the trash, and
+    forgotten when a new one takes its name, also when its conversations stay."""
     make(root, "garden", "summary: Beds and trees")
     workspace = ana.current_workspace
     chat = Conversation.objects.create(workspace=workspace, kind="project", project="garden")
@@ -57,7 +58,9 @@ def test_another_project_of_the_same_name_is_read_from_its_first_line(
     answer = client.post("/wiki/remove/garden/", {"talks": "keep"})
     assert answer.status_code == 302
     assert Conversation.objects.filter(pk=chat.pk).exists()
-    make(root, "garden", "summary: Another one")
+    assert ProjectState.of(workspace, "garden").read == {"log/20260301.md": 40}
+    answer = client.post("/wiki/create/", {"name": "garden", "scope": "Another one"})
+    assert answer.status_code == 302
     assert ProjectState.of(workspace, "garden").read == {}
 
 

@@ -97,6 +97,7 @@ def create(request: HttpRequest) -> HttpResponseBase:
         except WorkspaceError as error:
             form.add_error(None, error.sentence)
         else:
+            before.made(desk.row, made)
             messages.success(request, f"The wiki {made} is made. This is its first page.")
             return redirect(addresses.wiki(made))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
@@ -174,7 +175,6 @@ def _removed(desk: Desk, here: Opened, *, with_talks: bool) -> str:
         except BaseException:
             trash.put_back(desk.files, desk.trash, item.id)
             raise
-    before.gone(desk.row, here.name)
     goes = desk.local(item.goes_at)
     return (
         f"The wiki {here.name} is in the trash, and stays there until {goes:%-d %B %Y}. {kept}"

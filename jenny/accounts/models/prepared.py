@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Expression
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.compiler import SQLCompiler
+from django.db.transaction import TransactionManagementError, mark_for_rollback_on_error
 
 
 class Slot(Expression):
@@ -56,6 +57,11 @@ class Statement:
         self.sql: str
         self._params: tuple[Any, ...]
         self.sql, self._params = compiler.as_sql()
+        # An update gives no columns.
+        columns = (compiler.select or [])[: getattr(compiler, "col_count", 0)]
+        self.converters: Any = compiler.get_converters([column[0] for column in columns])
+        # It is that of the thread that came first.
+        vars(compiler)["connection"] = None
 
     def filled(
         self, connection: BaseDatabaseWrapper, given: dict[str, object]
@@ -72,18 +78,23 @@ class Prepared[Row]:
 
     def __init__(self, make: Callable[[], models.QuerySet[Any, Row]]) -> None:
         self._make = make
-        self._made: dict[str, tuple[models.QuerySet[Any, Row], Statement, Any]] = {}
+        self._made: dict[str, tuple[models.QuerySet[Any, Row], Statement]] = {}
 
     def rows(self, **given: object) -> list[Row]:
         """What it finds, with *given* in the slots."""
         connection = connections[DEFAULT_DB_ALIAS]
-        queryset, statement, converters = self._for(connection)
+        queryset, statement = self._for(connection)
+        if queryset.query.select_for_update and not connection.in_atomic_block:
+            message = "rows are held by a transaction; there is none"
+            raise TransactionManagementError(message)
         compiler = copy.copy(statement.compiler)
         compiler.connection = connection
         filled = statement.filled(connection, given)
         # Django asks the query for a compiler, and the compiler for the SQL and for what turns
         # columns into values: all of it is there.
-        vars(compiler).update(as_sql=lambda **_: filled, get_converters=lambda _: converters)
+        vars(compiler).update(
+            as_sql=lambda **_: filled, get_converters=lambda _: statement.converters
+        )
         query = copy.copy(queryset.query)
         vars(query).update(get_compiler=lambda *_, **__: compiler)
         asked = type(queryset)(model=queryset.model, query=query)
@@ -95,16 +106,11 @@ class Prepared[Row]:
         """The first of them; ``None``: it finds nothing."""
         return next(iter(self.rows(**given)), None)
 
-    def _for(
-        self, connection: BaseDatabaseWrapper
-    ) -> tuple[models.QuerySet[Any, Row], Statement, Any]:
+    def _for(self, connection: BaseDatabaseWrapper) -> tuple[models.QuerySet[Any, Row], Statement]:
         made = self._made.get(connection.vendor)
         if made is None:
             queryset = self._make()
-            compiler = queryset.query.get_compiler(connection=connection)
-            statement = Statement(compiler)
-            fields = [column[0] for column in compiler.select[: compiler.col_count]]
-            made = queryset, statement, compiler.get_converters(fields)
+            made = queryset, Statement(queryset.query.get_compiler(connection=connection))
             self._made[connection.vendor] = made
         return made
 
@@ -126,7 +132,7 @@ class PreparedUpdate:
             query.add_update_values(self._values)
             statement = Statement(query.get_compiler(connection=connection))
             self._made[connection.vendor] = statement
-        with connection.cursor() as cursor:
+        with mark_for_rollback_on_error(DEFAULT_DB_ALIAS), connection.cursor() as cursor:
             cursor.execute(*statement.filled(connection, given))
             return int(cursor.rowcount)
 
@@ -147,7 +153,7 @@ class PreparedInsert[Row: models.Model]:
         connection = connections[DEFAULT_DB_ALIAS]
         sql = self._made.get(connection.vendor) or self._make(connection)
         row = self._model(**values)
-        with connection.cursor() as cursor:
+        with mark_for_rollback_on_error(DEFAULT_DB_ALIAS), connection.cursor() as cursor:
             stored = (
                 field.get_db_prep_save(field.pre_save(row, add=True), connection)
                 for field in self._stored

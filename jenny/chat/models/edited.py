@@ -7,10 +7,8 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
-from jenny.accounts.models import Workspace
 from jenny.accounts.models.prepared import Prepared, text_slot
 from jenny.chat.models import Branch, Message
-from memory.history import stamps
 from memory.history.edited import NONE, Gone
 
 
@@ -20,11 +18,7 @@ def messages_gone(root: Path) -> Gone:
     if root.parent not in {folder, folder.resolve()}:
         # No workspace of this instance has its folder there.
         return NONE
-    said = {(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)}
-    if not said:
-        return NONE
-    owner = Workspace.objects.filter(slug=root.name).values_list("owner__time_zone", flat=True)
-    return Gone(said, stamps.zone(root, owner.first() or ""))
+    return Gone({(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)})
 
 
 def _gone() -> models.QuerySet[Message, tuple[UUID, int, datetime]]:

@@ -85,9 +85,14 @@ class Message(models.Model):
         return _INSERT.create(**values)
 
     def give_to(self, turn: "Turn", step: int) -> None:
-        """It is *turn*'s from now on, which takes it at that step; stored with its context."""
+        """It is *turn*'s from now on, which takes it at that step."""
         self.turn, self.step = turn, step
-        _GIVE.run(message=self.pk, turn=turn.pk, step=step, context=self.context)
+        _GIVE.run(message=self.pk, turn=turn.pk, step=step)
+
+    def note_context(self, context: str) -> None:
+        """Store what the model alone sees behind it."""
+        self.context = context
+        _NOTE_CONTEXT.run(message=self.pk, context=context)
 
     @property
     def can_be_unremembered(self) -> bool:
@@ -104,7 +109,9 @@ _GIVE = PreparedUpdate(
     lambda: Message.objects.filter(pk=number_slot("message")),
     turn=number_slot("turn"),
     step=number_slot("step"),
-    context=text_slot("context"),
+)
+_NOTE_CONTEXT = PreparedUpdate(
+    lambda: Message.objects.filter(pk=number_slot("message")), context=text_slot("context")
 )
 
 

@@ -45,8 +45,9 @@ def take(workspace: Workspace, name: str) -> str:
     return f"{count} {'conversation' if count == 1 else 'conversations'} inside it went with it."
 
 
-def gone(workspace: Workspace, name: str) -> None:
-    """Forget how far its log was read: another project of that name begins at its first line."""
+def begun(workspace: Workspace, name: str) -> None:
+    """A new project begins at the first line of its log, however far an earlier one of that name
+    was read; that one goes on where it was when it is put back from the trash."""
     ProjectState.objects.filter(workspace=workspace, name=name).delete()
 
 

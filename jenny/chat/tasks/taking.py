@@ -3,17 +3,15 @@
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from django.db import transaction
 
-from jenny.accounts.models import Workspace
 from jenny.agent.errors import Cancelled
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.prompt import turn_context
-from jenny.workspace import config
-from jenny.workspace.errors import WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ def worker_name() -> str:
     return f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-def take(turn: Turn, step: int) -> list[Message]:
+def take(turn: Turn, step: int, zone: str) -> list[Message]:
     """Take what came in since, at a later *step*.
 
     One that was asked to stop, or whose session ``/new`` has ended, takes none: they are for
@@ -55,25 +53,20 @@ def take(turn: Turn, step: int) -> list[Message]:
             return []
         if conversation.session_from != turn.conversation.session_from:
             return []
-        return _taken(turn, conversation, step)
-
-
-def _taken(turn: Turn, conversation: Conversation, step: int) -> list[Message]:
-    """The messages that wait, from now on the turn's; with the newest of them it is stored what
-    the model is told of clock, zone and channel."""
-    rows = conversation.waiting_rows()
-    for row in rows:
-        if row is rows[-1]:
-            zone = _zone_of(turn.conversation.workspace)
-            row.context = turn_context(datetime.now(UTC), zone, "web")
-        row.give_to(turn, step)
+        rows = _taken(turn, conversation, step)
+        note_context(rows, zone)
     return rows
 
 
-def _zone_of(row: Workspace) -> str:
-    """The zone of the workspace's settings, or else of its owner."""
-    try:
-        return str(config.load(row.root).get("agents.defaults.timezone") or row.owner.time_zone)
-    except (WorkspaceError, OSError):
-        # The turn itself says what is wrong with the folder.
-        return row.owner.time_zone
+def note_context(rows: Sequence[Message], zone: str) -> None:
+    """Store with the newest of the messages what the model is told of clock, *zone* and channel."""
+    for row in rows[-1:]:
+        row.note_context(turn_context(datetime.now(UTC), zone, "web"))
+
+
+def _taken(turn: Turn, conversation: Conversation, step: int) -> list[Message]:
+    """The messages that wait, from now on the turn's."""
+    rows = conversation.waiting_rows()
+    for row in rows:
+        row.give_to(turn, step)
+    return rows

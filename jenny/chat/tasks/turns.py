@@ -27,7 +27,7 @@ from jenny.chat.tasks.pulse import PULSE
 from jenny.chat.tasks.recorder import Recorder
 from jenny.chat.tasks.restated import hear
 from jenny.chat.tasks.said import said_in
-from jenny.chat.tasks.taking import Claimed, claim, take
+from jenny.chat.tasks.taking import Claimed, claim, note_context, take
 from jenny.chat.tasks.titles import make_title
 from jenny.chat.toolset import toolbox_for
 from jenny.workspace import config as workspace_config
@@ -108,6 +108,8 @@ def _run(claimed: Claimed, recorder: Recorder, watch: Watch) -> loop.Outcome:
     hear(conversation, claimed.rows)
     try:
         config = workspace_config.load(row.root)
+        zone = config.get("agents.defaults.timezone") or row.owner.time_zone
+        note_context(claimed.rows, zone)
         endpoint, preset = model_for(row, conversation.preset)
         limits = limits_of(config)
         toolbox = toolbox_for(
@@ -136,7 +138,7 @@ def _run(claimed: Claimed, recorder: Recorder, watch: Watch) -> loop.Outcome:
         if step == 1:
             # Those that waited were taken a moment ago.
             return []
-        if rows := take(turn, step):
+        if rows := take(turn, step, zone):
             hear(conversation, rows)
             recorder.took(rows)
         return [history.user_message(row.text, row.context) for row in rows]

@@ -19,7 +19,7 @@ from jenny.chat.views.pages import WINDOW, groups_of
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.redact import redact
 from memory.errors import CursorBroken
-from memory.history import cursors, edited, log, lookup, stamps
+from memory.history import cursors, edited, log, lookup
 from memory.history.entries import MAX_CURSOR, Entry
 
 # Messages that are listed, characters of each, and how many follow the one that is led to.
@@ -55,7 +55,7 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
         "has_messages": found.messages is not None,
         "is_gone": chat is None and bool(found.conversation),
         "groups": groups_of(account, workspace),
-        **_said(chat, found, account.time_zone),
+        **_said(chat, found),
     }
     return render(request, "chat/entry.html", context)
 
@@ -96,16 +96,15 @@ def _state(root: Path, found: Entry) -> str:
     return "passed" if edited.cursors(root, [found]) else "waits"
 
 
-def _said(chat: Conversation | None, found: Entry, zone: str) -> dict[str, Any]:
-    """The messages that it is about, as far as they stand in the thread. *zone*: that of stamps,
-    where the workspace names none."""
+def _said(chat: Conversation | None, found: Entry) -> dict[str, Any]:
+    """The messages that it is about, as far as they stand in the thread."""
     if chat is None or found.messages is None:
         return {"said": [], "more": 0}
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
     rows = chat.messages.filter(
         pk__gte=found.messages[0], pk__lte=found.messages[1], kind__in=kinds, is_current=True
     )
-    if end := edited.written(found, stamps.zone(chat.workspace.root, zone)):
+    if end := edited.written(found):
         rows = rows.filter(created_at__lt=end)
     first = rows.prefetch_related("blocks").order_by("pk")[:LISTED]
     said = [Said(row, _excerpt(row)) for row in first]

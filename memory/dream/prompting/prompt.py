@@ -253,23 +253,23 @@ def _related(root: Path, text: str) -> Iterator[str]:
     rows = [row for row in found.values() if forgotten.match(root, row.text) is None]
     if rows:
         yield ""
-    undone = _taken_back(root, rows)
-    if undone:
+    back = _taken_back(root, rows)
+    if back:
         yield from (_TAKEN_BACK, "")
     for row in rows[:_ARCHIVED]:
-        mark = ", taken back by the person" if row.id in undone else ""
+        mark = ", taken back by the person" if row.id in back else ""
         yield f"* {row.id} ({row.source}, {row.date}{mark}): {one_line(row.text, _LINE_CHARS)}"
 
 
 def _taken_back(root: Path, rows: Sequence[archive.Archived]) -> set[str]:
     """Those that left last because a person undid the run that had written them; what was put
     back stands in its file again."""
-    undone = [row for row in rows if row.events[-1].run.startswith(UNDO_RUN)]
-    if not undone:
+    left = [row for row in rows if row.events[-1].run.startswith(UNDO_RUN)]
+    if not left:
         return set()
     texts = (read_text(root, file.path).text for file in MEMORY_FILES)
     standing = {normal(fact.text) for text in texts for fact in facts(text)}
-    return {row.id for row in undone if normal(row.text) not in standing}
+    return {row.id for row in left if normal(row.text) not in standing}
 
 
 def _undone(root: Path) -> str:

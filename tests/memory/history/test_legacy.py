@@ -10,9 +10,7 @@ from jenny.workspace.check import Finding
 from memory.history import check, cursors, legacy, log, prompt, reading
 from memory.history.entries import NewEntry
 from tests.memory.history.test_kills import entries as rows_of
-from tests.memory.history.test_kills import in_memory, run
-
-__all__ = ["in_memory"]
+from tests.memory.history.test_kills import run
 
 OLD = """\ufeff[2026-01-15 14:30] Ana asked about trains.
 She decided for the night train.
