@@ -83,19 +83,15 @@ class GrowingLines(Lines):
             if not self.size:
                 os.fsync(self._folder)  # the file may be new
         except OSError as error:
-            self._take_back(data)
+            with contextlib.suppress(OSError):
+                # Unless somebody else has written there, too.
+                if data.startswith(os.pread(self._fd, len(data) + 1, self.size)):
+                    os.ftruncate(self._fd, self.size)
             raise _failed(path, error) from error
         self.size += len(data)
         # With the size that it has if nobody did come in between.
         self.stamp = _stamp(os.fstat(self._fd), self.size)
         self._end = b""
-
-    def _take_back(self, data: bytes) -> None:
-        """Take away what of *data* was written, unless somebody else has written there, too."""
-        with contextlib.suppress(OSError):
-            there = os.pread(self._fd, len(data) + 1, self.size)
-            if data.startswith(there):
-                os.ftruncate(self._fd, self.size)
 
     def cut(self, size: int) -> None:
         """Take away what lies beyond *size* bytes, durably."""
