@@ -4,13 +4,24 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+from contextlib import contextmanager
 
 import pytest
-from django.db import IntegrityError, connections
+from django.db import IntegrityError, OperationalError, connections
 
 from jenny.management.sqlite.base import POOL, DatabaseWrapper
 
 pytestmark = pytest.mark.django_db
+
+
+@contextmanager
+def transaction_of(one: DatabaseWrapper):
+    """A transaction of that connection, begun as Django begins one."""
+    one.ensure_connection()
+    one._start_transaction_under_autocommit()
+    yield
+    one.connection.commit()
 
 
 @pytest.fixture
@@ -106,3 +117,36 @@ def test_a_fork_takes_none_along(open_one, tmp_path):
     open_one()
     command = [sys.executable, "-c", _FORKS, str(tmp_path / "db.sqlite3")]
     assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "0\n"
+
+
+def test_who_waits_to_write_does_so_as_soon_as_others_let_it(open_one, tmp_path):
+    """Many threads write at once: each gets its turn, and nothing is lost. One that holds the file
+    for longer than the limit is told of, and what waited can be done again."""
+    number, each = 12, 25
+
+    def write() -> None:
+        one = open_one()
+        one.inc_thread_sharing()  # the fixture closes it once more
+        for _ in range(each):
+            with transaction_of(one):
+                one.connection.execute("INSERT INTO chat DEFAULT VALUES")
+        one.close()
+
+    threads = [threading.Thread(target=write) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    with open_one().cursor() as cursor:
+        assert cursor.execute("SELECT count(*) FROM chat").fetchone() == (number * each,)
+    holder = sqlite3.connect(tmp_path / "db.sqlite3")
+    holder.execute("BEGIN IMMEDIATE")
+    waiting = open_one()
+    waiting.settings_dict["OPTIONS"]["timeout"] = 0.1
+    with pytest.raises(OperationalError, match="locked"), transaction_of(waiting):
+        pass
+    holder.rollback()
+    with transaction_of(waiting):
+        waiting.connection.execute("INSERT INTO chat DEFAULT VALUES")
+    assert waiting.connection.execute("PRAGMA busy_timeout").fetchone() == (100,)
+    holder.close()

@@ -121,7 +121,8 @@ def test_words_without_a_write_show_no_chip(
 def test_commands_remember_forget_and_bring_back_without_script(
     new_page: Callable[..., Page], owner: Client, scripted: Stack, root: Path
 ) -> None:
-    """/remember, /forget with its Undo, /recall with its way back; all of it without script."""
+    """/remember, /forget with its Undo, and /recall, which says that it stands there again; all of
+    it without script."""
     path = root / "USER.md"
     fact = f"Plays chess with {new_words()}"
     path.write_text(f"{path.read_text()}- {fact}\n")
@@ -137,7 +138,7 @@ def test_commands_remember_forget_and_bring_back_without_script(
     assert f"- {fact}\n" in path.read_text()
     owner.send(chat, f"/recall {fact}")
     page.goto(f"/chat/{chat}/")
-    expect(page.get_by_role("link", name="Bring it back").first).to_be_visible()
+    expect(page.get_by_text("It stands in USER.md again")).to_be_visible()
 
 
 @pytest.mark.parametrize("view", VIEWS)

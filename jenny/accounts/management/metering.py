@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Self
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from jenny.accounts import caps, zones
@@ -71,7 +71,8 @@ class RowMeter:
             for one in _taken():
                 account, day, about = one
                 try:
-                    UsageDay.add(account, day, **about)
+                    with transaction.atomic():
+                        UsageDay.add(account, day, **about)
                 except DatabaseError:
                     _UNCOUNTED.append(one)
                     raise

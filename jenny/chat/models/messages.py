@@ -1,6 +1,7 @@
 """What stands in a thread: messages, the blocks of answers, and drafts."""
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -8,11 +9,13 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models.prepared import (
+    Prepared,
     PreparedInsert,
     PreparedUpdate,
     Slot,
     number_slot,
     text_slot,
+    uuid_slot,
 )
 from jenny.workspace.errors import WorkspaceError
 from memory import remembering
@@ -202,3 +205,16 @@ class Draft(models.Model):
     def __str__(self) -> str:
         """Whose it is."""
         return f"draft of {self.account_id}"
+
+    @classmethod
+    def forget(cls, account: int, conversation: UUID) -> None:
+        """Drop what was typed there: it was sent. Mostly there is nothing to be written."""
+        for (number,) in _TYPED.rows(account=account, conversation=conversation):
+            cls.objects.filter(pk=number).delete()
+
+
+_TYPED = Prepared(
+    lambda: Draft.objects.filter(
+        account=number_slot("account"), conversation=uuid_slot("conversation")
+    ).values_list("pk")
+)

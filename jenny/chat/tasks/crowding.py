@@ -48,7 +48,8 @@ def fixed_part(chat: Conversation, room: int) -> FixedCost:
 def tell_crowding(chat: Conversation, sentence: str) -> None:
     """Let the page say it, beside the meter; empty: take it away."""
     rows = Conversation.objects.filter(pk=chat.pk).exclude(crowded=sentence)
-    if rows.update(crowded=sentence):
+    # Mostly it says so already, and nothing is to be written.
+    if rows.exists() and rows.update(crowded=sentence):
         chat.refresh_from_db()
         gauge = meter_of(chat, workspace_config.load(chat.workspace.root))
         Publisher(chat).meter(gauge.sentence, gauge.percent, sentence)

@@ -10,6 +10,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from django.db import transaction
+
 from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
 from jenny.agent.pricing import Prices
@@ -184,7 +186,9 @@ class Recorder(Blocks):
 
     def renew(self) -> None:
         """Renew the lease; without it, stop."""
-        if not self.turn.renew():
+        with transaction.atomic():
+            is_held = self.turn.renew()
+        if not is_held:
             self._watch.cancel("lost")
         elif Turn.objects.filter(pk=self.turn_id, cancel_requested=True).exists():
             self._watch.cancel("stop")

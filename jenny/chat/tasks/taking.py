@@ -61,7 +61,8 @@ def take(turn: Turn, step: int, zone: str) -> list[Message]:
 def note_context(rows: Sequence[Message], zone: str) -> None:
     """Store with the newest of the messages what the model is told of clock, *zone* and channel."""
     for row in rows[-1:]:
-        row.note_context(turn_context(datetime.now(UTC), zone, "web"))
+        with transaction.atomic():
+            row.note_context(turn_context(datetime.now(UTC), zone, "web"))
 
 
 def _taken(turn: Turn, conversation: Conversation, step: int) -> list[Message]:

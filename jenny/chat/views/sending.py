@@ -71,7 +71,7 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     except accept.Refused as refused:
         return _refused(request, chat.workspace, chat, str(refused))
     _take_in(chat, text, request.POST.get("client_key", "")[:64].replace("\0", ""))
-    Draft.objects.filter(account_id=accounts.account(request).pk, conversation=chat).delete()
+    Draft.forget(accounts.account(request).pk, chat.pk)
     return _went_to(request, chat)
 
 

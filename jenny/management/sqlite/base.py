@@ -4,13 +4,17 @@ import atexit
 import contextlib
 import os
 import sqlite3
+import time
+from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
+from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 # More than so many are seldom in use at once; each keeps a file open.
 _MOST = 64
+_LOOK_AGAIN_SECONDS = 0.001
 
 type _Place = tuple[int, str, int, int]
 
@@ -54,10 +58,47 @@ atexit.register(POOL.drain)
 os.register_at_fork(before=POOL.drain)
 
 
+class Queue:
+    """Threads of this process that wait to write. One of them looks, often, whether the file is
+    free; the others stand behind it.
+
+    SQLite's own way is to look ever more seldom, up to a tenth of a second apart: while others come
+    and go, some would wait for a third of a second.
+    """
+
+    def __init__(self) -> None:
+        self._first = Lock()
+
+    @contextlib.contextmanager
+    def stand(self, seconds: float) -> Iterator[None]:
+        """Be the first for the block; after *seconds* whoever is it is not waited for."""
+        is_first = self._first.acquire(timeout=seconds)
+        try:
+            yield
+        finally:
+            if is_first:
+                self._first.release()
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Takes a connection from the pool, and gives it back in place of closing it."""
+    """Takes a connection from the pool, and gives it back in place of closing it; begins to write
+    as soon as others let it."""
 
     _place: _Place | None = None
+    _queue = Queue()
+
+    def _start_transaction_under_autocommit(self) -> None:
+        seconds = float(self.settings_dict["OPTIONS"].get("timeout", 5))
+        until = time.monotonic() + seconds
+        had_errors = self.errors_occurred
+        with self._queue.stand(seconds):
+            self.connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                while not self._begun(until):
+                    self.errors_occurred = had_errors
+                    time.sleep(_LOOK_AGAIN_SECONDS)
+            finally:
+                self.connection.execute(f"PRAGMA busy_timeout = {seconds * 1000:.0f}")
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """A connection to the file as it is now."""
@@ -70,6 +111,19 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self._place is None and not self.is_in_memory_db():
             self._place = _place_of(str(conn_params["database"]))  # it was made just now
         return made
+
+    def _begun(self, until: float) -> bool:
+        """Whether the transaction has begun; ``False``: somebody else is writing.
+
+        :raises OperationalError: so it was at the time *until*, too, or something else is wrong.
+        """
+        try:
+            super()._start_transaction_under_autocommit()  # type: ignore[misc]  # the stubs lack it
+        except OperationalError as error:
+            if not _is_busy(error) or time.monotonic() >= until:
+                raise
+            return False
+        return True
 
     def _close(self) -> None:
         place, connection = self._place, self.connection
@@ -93,6 +147,18 @@ def _place_of(name: str) -> _Place | None:
     except (OSError, ValueError):
         return None
     return os.getpid(), name, status.st_dev, status.st_ino
+
+
+def _is_busy(error: OperationalError) -> bool:
+    return getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _renew_queue() -> None:
+    """In a process that was forked: who waited in the other one does not wait here."""
+    DatabaseWrapper._queue = Queue()  # noqa: SLF001 - of this module
+
+
+os.register_at_fork(after_in_child=_renew_queue)
 
 
 def _end(place: _Place, connection: sqlite3.Connection) -> None:

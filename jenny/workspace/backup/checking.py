@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self
 
 from jenny.workspace import names
 from jenny.workspace.backup import directory, histories, unbundling
@@ -65,12 +65,15 @@ class Backup:
         self._rows: list[FileRow] = []
         try:
             self._opened = self._open(path, key)
-            file = cast("BinaryIO", self._opened or self._closing.enter_context(path.open("rb")))
+            # Decrypted bytes come up to a chunk's end; who reads a zip wants all it asked for.
+            source: BinaryIO = (
+                io.BufferedReader(self._opened, _CHUNK)
+                if self._opened
+                else self._closing.enter_context(path.open("rb"))
+            )
             size = self._opened.size if self._opened else path.stat().st_size
             with _as_refusal():
-                directory.check_end(file)
-                # Without a buffer, each field of each entry would be a call of its own.
-                source = io.BufferedReader(self._opened, _CHUNK) if self._opened else file
+                directory.check_end(source)
                 self._zip = self._closing.enter_context(zipfile.ZipFile(source))
                 self._inside = directory.look(self._zip, size, known)
             self.manifest = self._manifest()

@@ -1,5 +1,6 @@
 """Backups as files: what goes in comes out, what is hostile is refused, earlier states come too."""
 
+import dataclasses
 import subprocess
 import zipfile
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from jenny.workspace.backup import checking, joining
 from jenny.workspace.backup.checking import Backup
+from jenny.workspace.backup.sealing import Sealer
 from jenny.workspace.errors import BackupRefused
 from jenny.workspace.snapshots import reading
 from jenny.workspace.snapshots.store import Store
@@ -54,6 +56,20 @@ def test_everything_comes_back(tmp_path: Path, root: Path, make: Make, plain: bo
         assert (manifest.files, manifest.messages, manifest.snapshots) == (len(found), 1, 2)
         assert manifest.versions == 2
     assert (b"three" in path.read_bytes()) is plain
+
+
+def test_however_long_the_last_chunk_is(tmp_path: Path, make: Make) -> None:
+    """Where the file is cut into chunks is no matter of the zip: its end may lie in two."""
+    data = make(plain=True).read_bytes()
+    sizes = [size for size in range(5_000, 60_000) if 0 < len(data) % size <= 40]
+    assert len(sizes) > 10
+    for number, size in enumerate(sizes[::5]):
+        path = tmp_path / f"sealed {number}"
+        with path.open("wb") as file:
+            sealer = Sealer(file, dataclasses.replace(HEADER, chunk=size), KEY)
+            sealer.write(data)
+            sealer.close()
+        check(path, tmp_path / f"spool {number}", KEY)
 
 
 def test_the_zip_can_be_read_with_other_tools(tmp_path: Path, make: Make) -> None:
