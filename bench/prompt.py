@@ -49,8 +49,8 @@ def make_workspace(root: Path, skills: int, wikis: int) -> None:
 def measure(root: Path) -> dict[str, float]:
     """Milliseconds of the first prompt and of the median next one, in this process."""
     # Imported here: the parent only starts such processes.
-    from jenny.chat.prompt import build  # noqa: PLC0415
-    from jenny.chat.toolset import toolbox_for  # noqa: PLC0415
+    from jenny.chat.prompt import build  # noqa: PLC0415 - only what is measured loads it
+    from jenny.chat.toolset import toolbox_for  # noqa: PLC0415 - only what is measured loads it
 
     toolbox = toolbox_for("personal", root, run="bench")
     names, schemas = toolbox.names, toolbox.schemas()

@@ -125,9 +125,9 @@ def chat_write(root: Path) -> list[Row]:
     """What noting the writer costs a chat's write to a memory file."""
     workspace = open_workspace(root, Actor("chat", run="turn:1"))
     noted = dict(rules._acting)  # noqa: SLF001  (nobody else takes a rule away)
-    rules._acting.clear()  # noqa: SLF001
+    rules._acting.clear()  # noqa: SLF001 - as above
     plain = timed(lambda number: workspace.write("USER.md", f"{_FACT * 35}{number}".encode()))
-    rules._acting.update(noted)  # noqa: SLF001
+    rules._acting.update(noted)  # noqa: SLF001 - as above
     with_note = timed(lambda number: workspace.write("USER.md", f"{_FACT * 36}{number}".encode()))
     return [
         Row("chat writes USER.md, writer not noted", "ms", plain),

@@ -81,7 +81,7 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     worker_cancel_long_running_tasks_on_connection_loss=False,
-    task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]
+    task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]  # kombu has no types
     task_default_queue="maintenance",
     # Whatever a person waits for is done by the one worker that has loaded the model's client.
     task_routes={

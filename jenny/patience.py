@@ -36,7 +36,7 @@ class PatientProtocol(HttpToolsProtocol):
     _came = 0
     _timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's own signature
         """A connection was made: a request should come."""
         super().connection_made(transport)
         self._await(Awaited.HEAD)

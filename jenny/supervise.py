@@ -222,8 +222,8 @@ class Supervisor:
             one.is_ready = False
             one.pid = fork(
                 one.part,
-                lambda index=index: self._say_ready(index),  # type: ignore[misc]
-                lambda name=one.part.name: self._forget(name),  # type: ignore[misc]
+                lambda index=index: self._say_ready(index),  # type: ignore[misc]  # a lambda's default has no type
+                lambda name=one.part.name: self._forget(name),  # type: ignore[misc]  # a lambda's default has no type
             )
 
     def _say_ready(self, index: int) -> None:

@@ -29,16 +29,16 @@ class MemoryConfig(AppConfig):
         register_check(versions_check.check)
         register_check(history_check.check)
         # It needs the models, which are loaded only now.
-        from jenny.accounts.management import notices, working  # noqa: PLC0415
-        from memory.management import (  # noqa: PLC0415
+        from jenny.accounts.management import notices, working  # noqa: PLC0415 - apps are loaded first
+        from memory.management import (  # noqa: PLC0415 - apps are loaded first
             approval_notices,
             restoring,
             snapshot_notices,
             snapshots,
             staging,
         )
-        from memory.management.dreaming import book, rehearsing  # noqa: PLC0415
-        from memory.management.dreaming import notices as dreams  # noqa: PLC0415
+        from memory.management.dreaming import book, rehearsing  # noqa: PLC0415 - apps are loaded first
+        from memory.management.dreaming import notices as dreams  # noqa: PLC0415 - apps are loaded first
 
         register_row_check(snapshots.check)
         register_row_check(approval_notices.check)

@@ -260,4 +260,4 @@ class _Scanner:
 def _is_rule(stripped: str) -> bool:
     """Whether a line is only a line: ``---``, ``* * *``, ``===``."""
     signs = set(stripped) - {" ", "\t"}
-    return len(signs) == 1 and signs <= _RULERS and sum(map(stripped.count, signs)) >= 3  # noqa: PLR2004
+    return len(signs) == 1 and signs <= _RULERS and sum(map(stripped.count, signs)) >= 3  # noqa: PLR2004 - Markdown's own

@@ -278,10 +278,10 @@ def _number(token: str) -> str:
 def _is_slip(a: str, b: str) -> bool:
     """Whether two words differ by a slip: two neighbours turned round, a letter or (in a long
     word) two added, left out or replaced."""
-    if min(len(a), len(b)) < _FUZZY or abs(len(a) - len(b)) > 2:  # noqa: PLR2004
+    if min(len(a), len(b)) < _FUZZY or abs(len(a) - len(b)) > 2:  # noqa: PLR2004 - as the docstring says
         return False
     if len(a) == len(b) and sorted(a) == sorted(b):
-        return sum(x != y for x, y in zip(a, b, strict=True)) == 2  # noqa: PLR2004
+        return sum(x != y for x, y in zip(a, b, strict=True)) == 2  # noqa: PLR2004 - as the docstring says
     allowed = 2 if min(len(a), len(b)) >= _LONG else 1
     if min(len(a), len(b)) == _FUZZY and len(a) == len(b):
         return False

@@ -63,7 +63,7 @@ def is_id(text: str) -> bool:
     """Whether the text may be the beginning of an id, or the name of an archived file."""
     plain = text.rpartition("/")[2].removesuffix(".md").lower()
     digits = plain[11:] if plain[:4].isdigit() and plain[4:5] == "-" else plain
-    return 4 <= len(digits) <= 64 and set(digits) <= set("0123456789abcdef")  # noqa: PLR2004
+    return 4 <= len(digits) <= 64 and set(digits) <= set("0123456789abcdef")  # noqa: PLR2004 - digits of an id
 
 
 def _known(root: Path, found: tuple[Archived, ...]) -> tuple[Archived, ...]:

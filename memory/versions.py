@@ -272,7 +272,7 @@ def _lost_row(step: Step) -> str:
     if step.found is None:
         what = "it had been deleted"
     by = ", ".join(f"`{row.short}`" for row in step.later[:3])
-    more = f" and {len(step.later) - 3} more" if len(step.later) > 3 else ""  # noqa: PLR2004
+    more = f" and {len(step.later) - 3} more" if len(step.later) > 3 else ""  # noqa: PLR2004 - so many are named
     return f"- {code_span(step.path)} {what}{f', kept in {by}{more}' if by else ''}"
 
 

@@ -12,9 +12,9 @@ class SettingsConfig(AppConfig):
     def ready(self) -> None:
         """Say on every page that all calls are paused, while they are; keep what is deleted."""
         # Models are ready only now.
-        from jenny.accounts.management import working  # noqa: PLC0415
-        from settings_ui.management import keeping, standing  # noqa: PLC0415
-        from settings_ui.management.backups import making, taking_in  # noqa: PLC0415
+        from jenny.accounts.management import working  # noqa: PLC0415 - apps are loaded first
+        from settings_ui.management import keeping, standing  # noqa: PLC0415 - apps are loaded first
+        from settings_ui.management.backups import making, taking_in  # noqa: PLC0415 - apps are loaded first
 
         standing.register()
         keeping.register()

@@ -110,7 +110,7 @@ class ClosingForm(ProofForm):
             return
         rows = Account.objects.filter(pk__in=[one.pk for one in others]).order_by("username")
         # The stubs know a form's field as a Field, which has no queryset.
-        self.fields["successor"].queryset = rows  # type: ignore[attr-defined]
+        self.fields["successor"].queryset = rows  # type: ignore[attr-defined]  # the stubs know only the base field
         self.order_fields(["successor", "password", "code"])
 
 

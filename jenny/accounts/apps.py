@@ -15,8 +15,8 @@ class AccountsConfig(AppConfig):
         """Keep the list of sessions in step with logins and logouts; say on every page what is
         wrong with a workspace's files."""
         # Models can be imported only once the apps are loaded.
-        from jenny.accounts import access  # noqa: PLC0415
-        from jenny.accounts.management import (  # noqa: PLC0415
+        from jenny.accounts import access  # noqa: PLC0415 - apps are loaded first
+        from jenny.accounts.management import (  # noqa: PLC0415 - apps are loaded first
             metering,
             notices,
             workspace_notices,

@@ -19,11 +19,11 @@ class ChatConfig(AppConfig):
         """Whoever reads the history can ask which messages were edited away; Dream tells what
         came of its runs where it was asked."""
         # It needs the models, which are loaded only now.
-        from jenny.accounts.management import notices  # noqa: PLC0415
-        from jenny.chat.models.edited import messages_gone  # noqa: PLC0415
-        from jenny.chat.models.spoken import speech  # noqa: PLC0415
-        from jenny.chat.tasks import dreaming, projects, tidying  # noqa: PLC0415
-        from memory.management import restoring  # noqa: PLC0415
+        from jenny.accounts.management import notices  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.models.edited import messages_gone  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.models.spoken import speech  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.tasks import dreaming, projects, tidying  # noqa: PLC0415 - apps are loaded first
+        from memory.management import restoring  # noqa: PLC0415 - apps are loaded first
 
         edited.register(messages_gone)
         provenance.register_speech(speech)

@@ -101,7 +101,7 @@ def let_go() -> None:
     POOL.drain()
     for one in connections.all(initialized_only=True):
         if one.vendor == "postgresql":
-            one.close_pool()  # type: ignore[attr-defined]
+            one.close_pool()  # type: ignore[attr-defined]  # psycopg's backend has it
 
 
 def pending() -> list[str]:

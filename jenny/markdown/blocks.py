@@ -42,7 +42,7 @@ def _parser() -> MarkdownIt:
     rules_plugin(md)
     md.disable(["html_block", "html_inline"])
     # Whether an address may be linked is the renderer's decision, which can show it as text.
-    md.validateLink = _any_address  # type: ignore[method-assign]
+    md.validateLink = _any_address  # type: ignore[method-assign]  # how the library is told
     return md
 
 

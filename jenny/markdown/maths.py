@@ -130,7 +130,7 @@ def _serialise(element: Element) -> str:
     return f"<{element.tag}{attributes}>{escape(text)}{inner}</{element.tag}>{tail}"
 
 
-def _inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     found = _formula_at(state.src, state.pos, state.posMax)
     if found is None:
         return False
@@ -171,7 +171,7 @@ def _stands_alone(source: str, start: int) -> bool:
     return start == 0 or not (source[start - 1].isalnum() or source[start - 1] in "$\\")
 
 
-def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     if state.is_code_block(start):
         return False
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]].strip()

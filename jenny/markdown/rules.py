@@ -50,7 +50,7 @@ def mark_tasks(tokens: list[Token]) -> None:
         item.meta["task"] = True
 
 
-def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """Show what is nested deeper than anyone reads as one paragraph, instead of dropping it."""
     if silent or state.level < limits.DEPTH:
         return False
@@ -68,7 +68,7 @@ def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:  #
     return True
 
 
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """The parser's tables, unless filling up short rows would blow one up out of proportion.
 
     One that is too large to be formatted is not taken apart either.
@@ -95,7 +95,7 @@ def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # no
     return True
 
 
-def _table_end(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001
+def _table_end(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """A line without a bar is no row: models go on with prose right below a table."""
     return silent and state.parentType == "table" and not _pipes(state, line)
 
@@ -104,7 +104,7 @@ def _pipes(state: StateBlock, line: int) -> int:
     return state.src.count("|", state.bMarks[line] + state.tShift[line], state.eMarks[line])
 
 
-def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """The few tags without attributes that people write in Markdown, when they are closed."""
     found = _BREAK.match(state.src, state.pos, state.posMax)
     if found:
@@ -131,7 +131,7 @@ def _tag(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     return True
 
 
-def _wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """``[[page]]``, in texts that have surroundings to ask where it leads."""
     around = state.env.get(AROUND)
     if around is None or state.linkLevel > 0 or state.src[state.pos] not in "[!":
@@ -148,7 +148,7 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     return True
 
 
-def _bare_address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _bare_address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     """``https://…`` in running text is a link, without the punctuation behind it."""
     if silent or state.linkLevel > 0 or state.src[state.pos] != ":":
         return False

@@ -53,7 +53,7 @@ def pending(root: Path) -> list[str]:
     """The names of the journals of acts that are not over."""
     try:
         # Asked at every opening: no objects are made of what is not there.
-        return sorted(filter(_is_journal, os.listdir(f"{root}/{'/'.join(FOLDER)}")))  # noqa: PTH208
+        return sorted(filter(_is_journal, os.listdir(f"{root}/{'/'.join(FOLDER)}")))  # noqa: PTH208 - no objects, as above
     except FileNotFoundError:
         return []
 

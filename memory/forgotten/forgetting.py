@@ -149,7 +149,7 @@ def _take_out(lines: list[bytes], fact: Fact, parts: tuple[str, ...]) -> None:
 
 def _is_statement(text: str) -> bool:
     """Whether the words may be a fact by themselves, and not only name one."""
-    return len(normal(text).split()) > 2  # noqa: PLR2004
+    return len(normal(text).split()) > 2  # noqa: PLR2004 - two words name a thing
 
 
 def _told(removed: Mapping[str, tuple[str, ...]], dead: list[Tombstone]) -> str:

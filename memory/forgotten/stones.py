@@ -88,7 +88,7 @@ def candidates(text: str | Fact) -> Iterator[str]:
     yield from (part for part in parts if part != whole)
     for part in parts:
         head, colon, rest = part.partition(": ")
-        if colon and len(head) <= 60 and len(rest.split()) > 1:  # noqa: PLR2004
+        if colon and len(head) <= 60 and len(rest.split()) > 1:  # noqa: PLR2004 - a label before a colon
             yield rest
 
 

@@ -41,7 +41,7 @@ def segments(root: Path) -> list[str]:
     """The segments that there are, oldest first."""
     try:
         # Names alone: beside the segments lie the archived facts, ten thousand perhaps.
-        listed = os.listdir(f"{root}/{FOLDER}")  # noqa: PTH208
+        listed = os.listdir(f"{root}/{FOLDER}")  # noqa: PTH208 - names are enough
     except OSError:
         return []
     found = [name for name in listed if name.startswith("history-") and _NAME.fullmatch(name)]

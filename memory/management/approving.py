@@ -244,4 +244,4 @@ def _note(run: DreamRun, commits: list[str], archived: tuple[str, ...]) -> None:
 
 def _entries(cursors: tuple[int, ...]) -> str:
     word = "entry" if len(cursors) == 1 else "entries"
-    return f"{word} {', '.join(map(str, cursors[:10]))}" + (" …" if len(cursors) > 10 else "")  # noqa: PLR2004
+    return f"{word} {', '.join(map(str, cursors[:10]))}" + (" …" if len(cursors) > 10 else "")  # noqa: PLR2004 - so many are named

@@ -163,7 +163,7 @@ def _is_whole(row: dict[str, Any]) -> bool:
     return (
         all(isinstance(row.get(name), str) for name in texts)
         and all(isinstance(row.get(name), list) for name in ("sources", "lines"))
-        and all(isinstance(line, list) and len(line) == 4 for line in row["lines"])  # noqa: PLR2004
+        and all(isinstance(line, list) and len(line) == 4 for line in row["lines"])  # noqa: PLR2004 - the parts of a line
     )
 
 

@@ -145,7 +145,7 @@ def _told(found: Why) -> str:
     """The whole of it in words, a line each."""
     where = f"{names.shown(found.path)}, line {found.line}"
     text = " ".join(found.text.split())
-    lines = [f"{where}: {text if len(text) <= 300 else f'{text[:300]}…'}"]  # noqa: PLR2004
+    lines = [f"{where}: {text if len(text) <= 300 else f'{text[:300]}…'}"]  # noqa: PLR2004 - characters of a line
     lines += [_write(row) for row in found.writes]
     if found.version is not None:
         when = datetime.fromtimestamp(found.version.when, UTC)
@@ -187,7 +187,7 @@ def _entry(row: WhyEntry) -> list[str]:
     if row.entry is None:
         return [f"History entry {row.cursor} is there no more."]
     text = " ".join(row.entry.content.split())
-    shown = text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004
+    shown = text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004 - characters of a line
     lines = [f"History entry {row.cursor}, {row.entry.timestamp}: {shown}"]
     return lines + (_messages(row.speech) if row.speech else [])
 

@@ -54,7 +54,7 @@ def restore(
     *,
     hands: Hands,
     now: datetime,
-    progress: Progress = lambda percent, doing: None,  # noqa: ARG005
+    progress: Progress = lambda percent, doing: None,  # noqa: ARG005 - nobody is told
 ) -> Restored:
     """Bring the workspace at *root* back to what the source has. *now*: aware.
 
@@ -263,7 +263,7 @@ class _Restore:
             is_growing = path == FILE or (is_history(path) and path.endswith(".jsonl"))
             is_number = path in (cursors.COUNTER, files.CURSOR)
             keep = "grow" if is_growing else "yield" if is_number else "beside"
-            self.stage.put(path, staged, _was(prepared, path), keep)  # type: ignore[arg-type]
+            self.stage.put(path, staged, _was(prepared, path), keep)  # type: ignore[arg-type]  # one of these three words
 
 
 def _was(prepared: Prepared, path: str) -> Stamp | None:

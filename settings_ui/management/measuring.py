@@ -121,7 +121,7 @@ def _usage() -> Iterator[Family]:
     asked: _Filled = {}
     tokens: _Filled = {}
     money: _Filled = {}
-    found: list[dict[str, Any]] = list(rows.order_by("kind"))  # type: ignore[arg-type]
+    found: list[dict[str, Any]] = list(rows.order_by("kind"))  # type: ignore[arg-type]  # rows as values
     for row in found:
         kind = ("kind", row["kind"])
         asked[(kind,)] = row["asked"]

@@ -140,7 +140,7 @@ def coded(stamp: Stamp | None) -> str:
 
 def searched(text: str) -> str:
     """*text* as it is looked in: small letters, no accents, signs of unspaced scripts apart."""
-    folded = names.plain(text) if len(text) < 1_000 else names.plain.__wrapped__(text)  # noqa: PLR2004
+    folded = names.plain(text) if len(text) < 1_000 else names.plain.__wrapped__(text)  # noqa: PLR2004 - longer ones fill the cache
     return folded if folded.isascii() else UNSPACED.sub(r" \g<0> ", folded)
 
 

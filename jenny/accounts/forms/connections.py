@@ -158,7 +158,7 @@ class ConnectionForm(ModelForm):
             label = f"What this machine is set up for: {said} at {environment.origin}"
             choices.insert(0, (ENVIRONMENT, label))
         # The stubs know a form's field as a Field, which has no choices.
-        self.fields["connection"].choices = choices  # type: ignore[attr-defined]
+        self.fields["connection"].choices = choices  # type: ignore[attr-defined]  # the stubs know only the base field
         self.initial.setdefault("connection", choices[0][0])
         self.fields["model"].help_text = (
             "The name that the server knows it by. "

@@ -129,7 +129,7 @@ def _start() -> str:
     """Start this process's sandboxes and try one; says what is wrong."""
     try:
         # Imported late: it costs 60 ms, and where it is missing only this tool is off.
-        import pydantic_monty  # noqa: PLC0415
+        import pydantic_monty  # noqa: PLC0415 - costs 60 ms, as above
     except ImportError:
         return "the sandbox (pydantic-monty) is not installed."
     try:

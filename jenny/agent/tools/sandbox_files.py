@@ -91,7 +91,7 @@ class SandboxFiles:
 
     def _open(self, path: Any, mode: str = "r", *_: Any) -> Any:
         # Loaded by now: only a running sandbox asks.
-        from pydantic_monty import MontyFileHandle  # noqa: PLC0415
+        from pydantic_monty import MontyFileHandle  # noqa: PLC0415 - loaded by now, as above
 
         if set(mode) - set("rbt"):
             raise PermissionError(_READ_ONLY)

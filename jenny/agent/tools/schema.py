@@ -168,7 +168,7 @@ def _value(hint: Any, value: Any, place: str) -> Any:
         values, problems = _object(_fields_of(hint), value, f"{place}.")
         if problems:
             raise ToolProblem("; ".join(problems))
-        return hint(**values)  # type: ignore[operator]
+        return hint(**values)  # type: ignore[operator]  # a dataclass, as asked above
     for candidate in _readings(hint, value):
         return candidate
     raise ToolProblem(f"{place} must be {_WORDS[hint]}")

@@ -55,7 +55,7 @@ def taken_back(workspace: Workspace, files: Iterable[str], then: datetime) -> No
     """Some *files* become again what they were *then*: lines of a log that became pages since are
     to be read again by the gardener, and one that is at work has to end."""
     parts = (path.split("/", 2) for path in files)
-    names = {part[1] for part in parts if part[0] == pages.WIKIS and len(part) > 2}  # noqa: PLR2004
+    names = {part[1] for part in parts if part[0] == pages.WIKIS and len(part) > 2}  # noqa: PLR2004 - folder, wiki and what is in it
     for row in ProjectState.objects.filter(workspace=workspace, name__in=names):
         since = Job.objects.filter(
             workspace=workspace,

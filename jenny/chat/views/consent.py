@@ -36,7 +36,7 @@ def asked(request: HttpRequest, conversation_id: UUID, request_id: int) -> HttpR
     answer = request.POST.get("answer", "")
     if answer not in _ANSWERS:
         return _page(request, row, "Say whether to allow it or not. Nothing was changed.")
-    done = consent.decide(row, answer, accounts.account(request).pk)  # type: ignore[arg-type]
+    done = consent.decide(row, answer, accounts.account(request).pk)  # type: ignore[arg-type]  # one of its two words, as asked above
     if request.headers.get("HX-Request") == "true":
         if done.ok:
             return HttpResponse(status=HTTPStatus.NO_CONTENT)

@@ -129,12 +129,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         place, connection = self._place, self.connection
         # One at which something went wrong is not used again.
         if connection is None or place is None or self.errors_occurred or place[0] != os.getpid():
-            super()._close()  # type: ignore[misc]
+            super()._close()  # type: ignore[misc]  # the stubs lack it
             return
         try:
             connection.rollback()
         except sqlite3.Error:
-            super()._close()  # type: ignore[misc]
+            super()._close()  # type: ignore[misc]  # the stubs lack it
             return
         POOL.give(place, connection)
 

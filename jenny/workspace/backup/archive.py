@@ -62,7 +62,7 @@ class Archive:
         info = _info(name, stat.S_IFREG | mode & 0o777, when)
         info.compress_type = zipfile.ZIP_DEFLATED if _shrinks(first) else zipfile.ZIP_STORED
         # ZipFile.open takes no level, but reads it from here.
-        info._compresslevel = 1  # type: ignore[attr-defined]  # noqa: SLF001
+        info._compresslevel = 1  # type: ignore[attr-defined]  # noqa: SLF001 - zipfile has no public name for it
         with self._zip.open(info, "w", force_zip64=size >= _BIG) as target:
             target.write(first)
             for piece in waiting:

@@ -127,7 +127,7 @@ class Backup:
         total = sum(row.file_size for row in self._inside.files.values())
         done = 0
         rows = [
-            FileRow(path, True, 0, directory.mode_of(row, 0o755), 0, "")  # noqa: FBT003
+            FileRow(path, True, 0, directory.mode_of(row, 0o755), 0, "")  # noqa: FBT003 - a value of the row
             for path, row in self._inside.folders.items()
         ]
         for path, row in self._inside.files.items():
@@ -136,7 +136,7 @@ class Backup:
                 digest.update(piece)
             mode = directory.mode_of(row, 0o644)
             rows.append(
-                FileRow(path, False, row.file_size, mode, modified(row), digest.hexdigest())  # noqa: FBT003
+                FileRow(path, False, row.file_size, mode, modified(row), digest.hexdigest())  # noqa: FBT003 - a value of the row
             )
             done += row.file_size
             if progress is not None:

@@ -69,7 +69,7 @@ class PackWriter:
                 _sync_both(self._file.fileno(), index.fileno())
             self._file.close()
             os.rename(self._temp, stem.with_suffix(".pack"))  # noqa: PTH104  (one call to watch)
-            os.rename(temp_index, stem.with_suffix(".idx"))  # noqa: PTH104
+            os.rename(temp_index, stem.with_suffix(".idx"))  # noqa: PTH104 - as above
         except BaseException:
             temp_index.unlink(missing_ok=True)
             raise

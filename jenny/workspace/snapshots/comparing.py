@@ -40,7 +40,7 @@ class Sketch:
         """Nothing is ever lacking, since nothing is kept."""
         return True
 
-    def add(self, kind: Kind, data: bytes, *, known: str | None = None) -> str:  # noqa: ARG002
+    def add(self, kind: Kind, data: bytes, *, known: str | None = None) -> str:  # noqa: ARG002 - the store's signature
         """The id of an object."""
         sha = id_of(kind, data)
         if kind == "tree":

@@ -37,7 +37,7 @@ def _difference(path: str, was: TreeEntry | None, now: TreeEntry | None) -> Diff
     old = was.sha if was is not None else None
     new = now.sha if now is not None else None
     what = "added" if was is None else "removed" if now is None else "changed"
-    return Difference(path, what, old, new)  # type: ignore[arg-type]
+    return Difference(path, what, old, new)  # type: ignore[arg-type]  # one of its kinds, by what is there
 
 
 def _folder(row: TreeEntry | None) -> str | None:

@@ -112,4 +112,4 @@ def _row(found: TreeEntry, known: dict[str, list[int]], prefix: str) -> FileRow:
         (mode,) = known.get(f"{name}/", [0o755])
         return FileRow(prefix + name, True, 0, mode, 0, found.sha)  # noqa: FBT003  (is_folder)
     mode, size, modified = known[name] if name in known else (found.mode & 0o777, 0, 0)
-    return FileRow(prefix + name, False, size, mode, modified, found.sha)  # noqa: FBT003
+    return FileRow(prefix + name, False, size, mode, modified, found.sha)  # noqa: FBT003 - a value of the row

@@ -127,7 +127,7 @@ def sweep(root: Path) -> None:
     pending = set(journal.pending(root))
     own = root / OWN_FOLDER
     try:
-        found = [name for name in os.listdir(own) if name.startswith(PREFIX)]  # noqa: PTH208
+        found = [name for name in os.listdir(own) if name.startswith(PREFIX)]  # noqa: PTH208 - names are enough
     except FileNotFoundError:
         return
     for name in found:

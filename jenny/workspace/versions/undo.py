@@ -293,4 +293,4 @@ def cursor_in(data: bytes | None) -> int | None:
     text = (data or b"").decode("utf-8", "replace").strip()
     if not text:
         return 0
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None  # noqa: PLR2004
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None  # noqa: PLR2004 - digits of 64 bits

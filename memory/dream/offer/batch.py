@@ -125,7 +125,7 @@ def _merged(entries: Sequence[Entry]) -> list[Entry]:
     for entry in sorted(entries, key=lambda entry: entry.cursor):
         first = by_cursor.get(entry.cursor)
         if first is not None:
-            entry = replace(first, content=f"{first.content}\n{entry.content}")  # noqa: PLW2901
+            entry = replace(first, content=f"{first.content}\n{entry.content}")  # noqa: PLW2901 - both are one entry
         by_cursor[entry.cursor] = entry
     return list(by_cursor.values())
 

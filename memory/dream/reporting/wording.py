@@ -19,7 +19,7 @@ def listed(title: str, rows: Sequence[str]) -> str:
 def quoted(text: str) -> str:
     """A line of a file, as code, cut."""
     line = " ".join(text.split())
-    return diffs.code_span(line if len(line) <= 120 else f"{line[:119]}…")  # noqa: PLR2004
+    return diffs.code_span(line if len(line) <= 120 else f"{line[:119]}…")  # noqa: PLR2004 - characters of a line
 
 
 def plain(text: str) -> str:

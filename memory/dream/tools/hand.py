@@ -288,4 +288,4 @@ def _bytes(workspace: Workspace, path: str) -> bytes | None:
 
 def _numbers(cursors: Sequence[int]) -> str:
     shown = ", ".join(str(cursor) for cursor in cursors[:8])
-    return f"{shown} and {len(cursors) - 8} more" if len(cursors) > 8 else shown  # noqa: PLR2004
+    return f"{shown} and {len(cursors) - 8} more" if len(cursors) > 8 else shown  # noqa: PLR2004 - so many are named

@@ -207,7 +207,7 @@ def _name_words(slug: str) -> frozenset[str]:
     """A name's words that say what it is about, singular and plural alike."""
     words = re.split(r"[-_]+", slug.lower())
     return frozenset(
-        word[:-1] if len(word) > 3 and word.endswith("s") else word  # noqa: PLR2004
+        word[:-1] if len(word) > 3 and word.endswith("s") else word  # noqa: PLR2004 - shorter words keep their s
         for word in words
         if word and word not in _EMPTY
     )

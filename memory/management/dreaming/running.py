@@ -87,7 +87,7 @@ def _job(run: DreamRun, config: Config, watch: Watch, asked: DreamModel) -> Job:
     return Job(
         root=workspace.root,
         run=run.name,
-        trigger=run.trigger,  # type: ignore[arg-type]
+        trigger=run.trigger,  # type: ignore[arg-type]  # a text of the row
         book=book,
         config=config,
         watch=watch,

@@ -48,4 +48,4 @@ class Renumbered:
         self._data[row.path] = own
         digest = hashlib.sha1(b"blob %d\0" % len(own), usedforsecurity=False)
         digest.update(own)
-        return FileRow(row.path, False, len(own), row.mode, row.modified, digest.hexdigest())  # noqa: FBT003
+        return FileRow(row.path, False, len(own), row.mode, row.modified, digest.hexdigest())  # noqa: FBT003 - a value of the row

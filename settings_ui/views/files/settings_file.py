@@ -34,7 +34,7 @@ def save(request: HttpRequest, desk: Desk, context: dict[str, Any]) -> HttpRespo
         try:
             wanted = json.loads(context["text"])
             if not isinstance(wanted, dict):
-                raise ConfigRefused("The settings are one JSON object in braces.")  # noqa: TRY301
+                raise ConfigRefused("The settings are one JSON object in braces.")  # noqa: TRY301 - told with the others
 
             def mutate(data: config.Raw) -> None:
                 data.clear()

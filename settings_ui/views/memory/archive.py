@@ -148,4 +148,4 @@ def _event(event: Event) -> dict[str, Any]:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= 80 else f"{line[:80]}…"  # noqa: PLR2004
+    return line if len(line) <= 80 else f"{line[:80]}…"  # noqa: PLR2004 - characters of a line

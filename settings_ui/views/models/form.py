@@ -61,7 +61,7 @@ class PresetForm(ModelForm):
         ].help_text = (
             "Empty: the stored key stays. A key is sent only to the address it was entered for."
         )
-        self.fields["thinking"].choices = (  # type: ignore[attr-defined]
+        self.fields["thinking"].choices = (  # type: ignore[attr-defined]  # the stubs know only the base field
             PRESET_FIELDS["thinking"].choices
         )
         self.fields["thinking"].help_text = PRESET_FIELDS["thinking"].help

@@ -48,8 +48,8 @@ def _bound(seconds: int) -> None:
 
 
 def _say(sink: object, answer: object) -> None:
-    sink.write(json.dumps(answer).encode() + b"\n")  # type: ignore[attr-defined]
-    sink.flush()  # type: ignore[attr-defined]
+    sink.write(json.dumps(answer).encode() + b"\n")  # type: ignore[attr-defined]  # standard output's buffer
+    sink.flush()  # type: ignore[attr-defined]  # standard output's buffer
 
 
 if __name__ == "__main__":

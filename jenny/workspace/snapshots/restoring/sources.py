@@ -98,10 +98,10 @@ class FolderSource:
             self._looked = scan(self._folder)
         for folder in self._looked.top.every_folder():
             if folder.path:
-                yield FileRow(folder.path, True, 0, folder.mode, 0, "")  # noqa: FBT003
+                yield FileRow(folder.path, True, 0, folder.mode, 0, "")  # noqa: FBT003 - a value of the row
             for found in folder.files.values():
                 sha = self._id_of(found)
-                yield FileRow(found.path, False, found.size, found.mode, found.modified, sha)  # noqa: FBT003
+                yield FileRow(found.path, False, found.size, found.mode, found.modified, sha)  # noqa: FBT003 - a value of the row
 
     def below(self, folder: str) -> Iterator[FileRow]:
         """See ``Source``."""
