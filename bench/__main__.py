@@ -24,10 +24,14 @@ TOPICS = (
     "restore",
     "backup",
     "history",
+    "forgotten",
+    "files",
     "dream",
+    "cost",
     "drain",
     "load",
     "wikis",
+    "search",
 )
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from bench import instance, peers
 from bench.harness import Bar, Row, median, take_turns
 from bench.versions import grow
-from jenny.workspace.versions.record import commit_pending
+from jenny.workspace.versions.commits import commit_pending
 from memory.history import log
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from tests.model_server import Call, ModelServer, Request
 from tests.support.client import Client
 from tests.support.stack import OWNER, PASSWORD, Stack
@@ -113,7 +113,7 @@ def _case(scratch: Path, model: ModelServer, skills: int, commits: int) -> Row:
 
 
 def _ours(stack: Stack, owner: Client, chat: str, model: ModelServer, work: Work) -> float:
-    new = [NewEntry("- [durable] Things have moved on.", conversation="bench")]
+    new = [NewHistoryEntry("- [durable] Things have moved on.", conversation="bench")]
     cursor = log.append(work.root, new).entries[0].cursor
     verdict = {"cursor": cursor, "verdict": "saved", "reason": ""}
     edits = work.edits(sources=[cursor])

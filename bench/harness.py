@@ -14,16 +14,20 @@ RESULTS = Path(__file__).with_name("results")
 
 @dataclass(frozen=True)
 class Bar:
-    """What 10-bars.md asks for: at most *limit*, and at most *share* of the best peer."""
+    """What 10-bars.md asks for: at most *limit*, and at most *share* of the best peer; or at least
+    *least*."""
 
     limit: float | None = None
     share: float | None = None
+    least: float | None = None
 
     def met(self, ours: float, peer: float | None) -> bool | None:
         """Whether *ours* reaches it; ``None`` when it asks for nothing that was measured."""
         asked = []
         if self.limit is not None:
             asked.append(ours <= self.limit)
+        if self.least is not None:
+            asked.append(ours >= self.least)
         if self.share is not None and peer is not None:
             asked.append(ours <= self.share * peer)
         return all(asked) if asked else None
@@ -33,6 +37,8 @@ class Bar:
         parts = []
         if self.limit is not None:
             parts.append(f"≤ {self.limit:g}")
+        if self.least is not None:
+            parts.append(f"≥ {self.least:g}")
         if self.share is not None:
             parts.append(f"≤ {self.share:.3g} × peer")
         return " and ".join(parts) or "–"

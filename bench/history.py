@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bench import peers
 from bench.harness import Bar, Row, median, take_turns
-from memory.history import log, reading
+from memory.history import log, reader
 from memory.history.consolidator import Reply, consolidate
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from memory.history.transcript import Spoken
 
 RUNS = 60
@@ -55,7 +55,7 @@ def _append(scratch: Path, peer: peers.Peer, length: int, on_disk: int) -> Row:
     for root in (ours, theirs):
         make_history(root, on_disk, 0)
     content = text(length)
-    log.append(ours, [NewEntry(content)])
+    log.append(ours, [NewHistoryEntry(content)])
     history = (ours / log.PATH).read_bytes()
     line = history[history.rstrip().rfind(b"\n") + 1 :]
     (folder / "plain").write_bytes(history)
@@ -69,7 +69,7 @@ def _append(scratch: Path, peer: peers.Peer, length: int, on_disk: int) -> Row:
 
     def append() -> float:
         start = time.perf_counter()
-        log.append(ours, [NewEntry(content)])
+        log.append(ours, [NewHistoryEntry(content)])
         return (time.perf_counter() - start) * 1000
 
     def peers_append() -> float:
@@ -96,14 +96,14 @@ def _pending(scratch: Path, peer: peers.Peer) -> list[Row]:
 
     def ours() -> float:
         start = time.perf_counter()
-        found = reading.pending(root).entries
+        found = reader.read_pending(root).entries
         took = (time.perf_counter() - start) * 1000
         assert len(found) == WAITING
         return took
 
     def newest() -> float:
         start = time.perf_counter()
-        found = reading.pending(root, most=WAITING, read_to=0).entries
+        found = reader.read_pending(root, most=WAITING, read_to=0).entries
         took = (time.perf_counter() - start) * 1000
         assert len(found) == WAITING
         return took

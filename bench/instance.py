@@ -63,9 +63,9 @@ class Visitor:
         self._connection.connect()
         self._used_at = time.monotonic()
 
-    def get(self, path: str) -> bytes:
-        """GET a page."""
-        return self._ask("GET", path, "", {})
+    def get(self, path: str, *, most: int | None = None) -> bytes:
+        """GET a page, or only its first *most* bytes."""
+        return self._ask("GET", path, "", {}, most)
 
     def send(self, chat: str, text: str) -> None:
         """Send a message into a conversation."""
@@ -87,13 +87,15 @@ class Visitor:
 
         wait_until(idle, 60, "the turn to end")
 
-    def _ask(self, method: str, path: str, body: str, headers: Mapping[str, str]) -> bytes:
+    def _ask(
+        self, method: str, path: str, body: str, headers: Mapping[str, str], most: int | None = None
+    ) -> bytes:
         if time.monotonic() - self._used_at > KEPT_SECONDS:
             self.connect()
         self._connection.request(method, path, body, {"Cookie": self.cookie, **headers})
         answer = self._connection.getresponse()
-        text = answer.read()
-        self._used_at = time.monotonic()
+        text = answer.read(most)
+        self._used_at = time.monotonic() if most is None else 0.0
         if answer.status >= http.client.BAD_REQUEST:
             message = f"{method} {path}: {answer.status} {text[:300]!r}"
             raise RuntimeError(message)

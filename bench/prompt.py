@@ -50,14 +50,14 @@ def measure(root: Path) -> dict[str, float]:
     """Milliseconds of the first prompt and of the median next one, in this process."""
     # Imported here: the parent only starts such processes.
     from jenny.chat.prompt import build  # noqa: PLC0415 - only what is measured loads it
-    from jenny.chat.toolset import toolbox_for  # noqa: PLC0415 - only what is measured loads it
+    from jenny.chat.tools import toolbox_for  # noqa: PLC0415 - only what is measured loads it
 
     toolbox = toolbox_for("personal", root, run="bench")
-    names, schemas = toolbox.names, toolbox.schemas()
+    names = toolbox.names
 
     def once() -> float:
         start = time.perf_counter()
-        build("personal", root, tool_names=names, schemas=schemas).wire()
+        build("personal", root, tool_names=names).wire()
         return (time.perf_counter() - start) * 1000
 
     cold = once()

@@ -17,14 +17,14 @@ from typing import Self
 
 from bench.harness import Row, median, report
 from bench.snapshots import SIZE, make_workspace, spent
-from jenny.workspace import acts
+from jenny.workspace import transactions
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.objects import Objects
-from jenny.workspace.snapshots.restoring.sources import SnapshotSource
+from jenny.workspace.snapshots.restore_plan import SnapshotSource
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from memory.restore import engine
-from memory.restore.preparing import prepare
-from memory.restore.values import Asked, Hands
+from memory.restore.plan import prepare
+from memory.restore.values import RestoreRequest, RestoreServices
 
 FILES = 2_000
 RUNS = 5
@@ -46,8 +46,8 @@ def restored(root: Path, store: Store, shot: str, path: str = "") -> None:
     def source(repo: Objects) -> SnapshotSource:
         return SnapshotSource(repo, store.get(repo, shot), path)
 
-    hands = Hands(stop=str, offer=lambda _: None, void=int, check=lambda: None)
-    asked = Asked(name=shot, path=path)
+    hands = RestoreServices(stop=str, offer=lambda _: None, void=int, check=lambda: None)
+    asked = RestoreRequest(name=shot, path=path)
     engine.restore(root, store, source, asked, hands=hands, now=NOW)
 
 
@@ -77,7 +77,7 @@ class Waiting:
     def _wait(self) -> None:
         while not self._over.wait(0.005):
             began = time.perf_counter()
-            with acts.locked(self._root, timeout=120):
+            with transactions.lock_workspace(self._root, timeout=120):
                 pass  # only the wait for it is measured
             self.longest = max(self.longest, (time.perf_counter() - began) * 1000)
 

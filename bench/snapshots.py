@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bench.harness import Row, median, report
-from jenny.workspace.snapshots import comparing, pruning, retention, shelf, verifying
+from jenny.workspace.snapshots import comparison, reader, retention
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.scan import scan
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 
 # Files in the workspace, and the numbers of snapshots.
 CASES = ((2_000, (10, 1_000)), (100, (10_000,)))
@@ -60,16 +60,16 @@ def measured(root: Path, store: Store, number: int) -> dict[str, float]:
             "look (fingerprint)": lambda: scan(root).fingerprint,
             "snapshot, one file changed": lambda: create(store, root, "dream", now=now),
             "snapshot, nothing changed": lambda: create(store, root, "dream", now=now),
-            "list, cached": lambda: shelf.snapshots(store),
+            "list, cached": lambda: reader.list_snapshots(store),
             "diff of neighbours": lambda: _diff(store, 1),
             "diff of newest and oldest": lambda: _diff(store, 0),
             "diff with now": lambda: _with_now(store, root),
         }
         for name, act in work.items():
             found.setdefault(name, []).append(spent(act))
-    (store.own / shelf.NAME).unlink()
-    found["list, cache lost"] = [spent(lambda: shelf.snapshots(store))]
-    found["check of the whole store"] = [spent(lambda: list(verifying.check(store)))]
+    (store.own / reader.LIST_CACHE).unlink()
+    found["list, cache lost"] = [spent(lambda: reader.list_snapshots(store))]
+    found["check of the whole store"] = [spent(lambda: list(reader.check_snapshots(store)))]
     return {name: median(times) for name, times in found.items()}
 
 
@@ -77,12 +77,12 @@ def _diff(store: Store, back: int) -> None:
     ids = store.ids()
     with store.open() as repo:
         old, new = store.get(repo, ids[-1 - back] if back else ids[0]), store.get(repo, ids[-1])
-        comparing.with_another(repo, old, new)
+        comparison.with_another(repo, old, new)
 
 
 def _with_now(store: Store, root: Path) -> None:
     with store.open() as repo:
-        comparing.with_now(store, repo, store.get(repo, store.ids()[-1]), root)
+        comparison.with_now(store, repo, store.get(repo, store.ids()[-1]), root)
 
 
 def grown(files: int, counts: tuple[int, ...], root: Path, store: Store) -> list[Row]:
@@ -101,9 +101,9 @@ def grown(files: int, counts: tuple[int, ...], root: Path, store: Store) -> list
         ]
         size = sum(path.stat().st_size for path in store.path.rglob("*") if path.is_file())
         found.append(Row(f"{about}, {count:,} snapshots: on disk", "MB", round(size / 1e6, 1)))
-    shots = shelf.snapshots(store)
-    plan = retention.plan(shots, "week", now=START + timedelta(days=900), zone=UTC)
-    prune = spent(lambda: pruning.prune(store, plan, grace_seconds=-1))
+    shots = reader.list_snapshots(store)
+    plan = retention.plan_retention(shots, "week", now=START + timedelta(days=900), zone=UTC)
+    prune = spent(lambda: retention.prune_snapshots(store, plan, grace_seconds=-1))
     about = f"{about}, {len(shots):,} snapshots: prune {len(plan.goes):,}"
     found.append(Row(about, "ms", round(prune, 1)))
     subprocess.run(["git", "-C", store.path, "fsck", "--strict"], check=True, capture_output=True)

@@ -14,13 +14,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.harness import Bar, Row, median
-from jenny.workspace import rules
+from jenny.workspace import write_rules
 from jenny.workspace.files import Actor, open_workspace, register_rule
 from jenny.workspace.git import trees
 from jenny.workspace.git.store import Repository
-from jenny.workspace.versions import messages, observer
+from jenny.workspace.versions import messages
+from jenny.workspace.versions.commits import (
+    RunNote,
+    begin_run,
+    commit_pending,
+    commit_run,
+    log_write,
+)
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from jenny.workspace.versions.undo import plan_undo
 
 RUNS = 9
@@ -124,15 +130,25 @@ def reads(root: Path, what: str) -> list[Row]:
 def chat_write(root: Path) -> list[Row]:
     """What noting the writer costs a chat's write to a memory file."""
     workspace = open_workspace(root, Actor("chat", run="turn:1"))
-    noted = dict(rules._acting)  # noqa: SLF001  (nobody else takes a rule away)
-    rules._acting.clear()  # noqa: SLF001 - as above
+    noted = dict(write_rules._acting)  # noqa: SLF001  (nobody else takes a rule away)
+    write_rules._acting.clear()  # noqa: SLF001 - as above
     plain = timed(lambda number: workspace.write("USER.md", f"{_FACT * 35}{number}".encode()))
-    rules._acting.update(noted)  # noqa: SLF001 - as above
+    write_rules._acting.update(noted)  # noqa: SLF001 - as above
     with_note = timed(lambda number: workspace.write("USER.md", f"{_FACT * 36}{number}".encode()))
     return [
         Row("chat writes USER.md, writer not noted", "ms", plain),
         Row("chat writes USER.md, writer noted", "ms", with_note),
     ]
+
+
+def index_write(root: Path, what: str) -> Row:
+    """What the index for people who use git costs each version; it is part of the run's time."""
+    with Repository(root / "memory" / ".git") as repo:
+        tip = repo.ref()
+        assert tip is not None
+        found = trees.files(repo, repo.commit(tip).tree)
+        spent = timed(lambda _: trees.write_index(repo.git_dir, found))
+    return Row(f"git's index for a version, {what}", "ms", spent)
 
 
 def disk(folder: Path) -> Row:
@@ -149,7 +165,7 @@ def disk(folder: Path) -> Row:
 
 def rows() -> list[Row]:
     """One workspace for each number of commits, and one with many skills."""
-    register_rule(observer.observe, acts=True)
+    register_rule(log_write, acts=True)
     found: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
         found.append(disk(Path(scratch)))
@@ -160,7 +176,7 @@ def rows() -> list[Row]:
             what = f"{commits:,} commits"
             run = timed(lambda number, root=root: one_dream(root, number))
             found.append(Row(f"a run's edit and version, {what}", "ms", run, bar=_COMMIT))
-            found += reads(root, what)
+            found += [index_write(root, what), *reads(root, what)]
             size = subprocess.run(
                 ["du", "-sk", root / "memory" / ".git"], capture_output=True, text=True, check=True
             )
@@ -171,7 +187,7 @@ def rows() -> list[Row]:
         time.sleep(0.1)  # files younger than a tick of the file system's clock are read again
         run = timed(lambda number: one_dream(root, number))
         found.append(Row(f"a run's edit and version, {SKILLS:,} skills", "ms", run, bar=_COMMIT))
-        found += chat_write(root)
+        found += [index_write(root, f"{SKILLS:,} skills"), *chat_write(root)]
     return found
 
 

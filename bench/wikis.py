@@ -164,46 +164,46 @@ def _timed(act: Callable[[], object]) -> float:
 
 
 def _measure_list(root: Path) -> dict[str, float]:
-    from wikis import listing  # noqa: PLC0415 - the parent only starts such processes
+    from wikis import wikis_block  # noqa: PLC0415 - the parent only starts such processes
 
-    cold = _timed(lambda: listing.block(root))
+    cold = _timed(lambda: wikis_block.block(root))
     time.sleep(0.1)
-    listing.block(root)
-    warm = median([_timed(lambda: listing.block(root)) for _ in range(50)])
+    wikis_block.block(root)
+    warm = median([_timed(lambda: wikis_block.block(root)) for _ in range(50)])
     changed = []
     for number in range(10):
         file = root / f"wikis/wiki-{number:04}/AGENTS.md"
         file.write_text(f"---\nsummary: Changed {number} {time.time()}\n---\n", encoding="utf-8")
-        changed.append(_timed(lambda: listing.block(root)))
+        changed.append(_timed(lambda: wikis_block.block(root)))
     return {"cold": cold, "warm": warm, "one changed": median(changed)}
 
 
 def _measure_known(root: Path, cache: Path) -> dict[str, float]:
     # Imported here, as above: only the process that is measured loads it.
-    from wikis.index.known import index_of  # noqa: PLC0415 - only what is measured loads it
+    from wikis.page_index import index_of  # noqa: PLC0415 - only what is measured loads it
 
     return {"known": _timed(lambda: index_of(root, cache).known("big"))}
 
 
 def _measure_pages(root: Path, cache: Path, words: list[str]) -> dict[str, float]:
     # As above.
-    from wikis import pages, render  # noqa: PLC0415 - only what is measured loads it
-    from wikis.graph import drawing  # noqa: PLC0415 - only what is measured loads it
-    from wikis.index.known import index_of  # noqa: PLC0415 - only what is measured loads it
-    from wikis.index.relations import relations  # noqa: PLC0415 - only what is measured loads it
+    from wikis import (  # noqa: PLC0415 - only what is measured loads it
+        graph,
+        page_index,
+        pages,
+        render,
+    )
     from wikis.search import search  # noqa: PLC0415 - only what is measured loads it
 
-    index = index_of(root, cache)
+    index = page_index.index_of(root, cache)
     found = {"known": _timed(lambda: index.known("big"))}
     found["again"] = median([_timed(lambda: index.known("big")) for _ in range(20)])
     known = index.known("big")
-    found["graph"] = _timed(lambda: drawing.of_wiki(index, known))
-    found["graph again"] = median(
-        [_timed(lambda: drawing.of_wiki(index, known)) for _ in range(20)]
-    )
+    found["graph"] = _timed(lambda: graph.of_wiki(index, known))
+    found["graph again"] = median([_timed(lambda: graph.of_wiki(index, known)) for _ in range(20)])
     path = known.pages[100].path
-    page = pages.read(pages.open_wiki(root, "big"), known.pages[200].path)
-    found["near"] = median([_timed(lambda: drawing.near(index, known, path)) for _ in range(20)])
+    page = pages.read_page(pages.open_wiki(root, "big"), known.pages[200].path)
+    found["near"] = median([_timed(lambda: graph.near(index, known, path)) for _ in range(20)])
     found["render"] = median(
         [_timed(lambda: render.rendered(index, known, page)) for _ in range(20)]
     )
@@ -219,7 +219,7 @@ def _measure_pages(root: Path, cache: Path, words: list[str]) -> dict[str, float
     changed = []
     for number in range(5):
         (root / "wikis/big" / path).write_text(f"# Changed {number} {time.time()}\n\n[[index]]\n")
-        changed.append(_timed(lambda: relations(index, index.known("big"))))
+        changed.append(_timed(lambda: page_index.read_relations(index, index.known("big"))))
     found["changed"] = median(changed)
     return found
 

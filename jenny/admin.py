@@ -1,4 +1,4 @@
-"""The operator's site with what all floors register, and the schedule that beat keeps."""
+"""The operator's site with the rows that all apps register, and beat's schedule."""
 
 from django.contrib import admin
 from django_celery_beat.models import PeriodicTask
@@ -12,7 +12,7 @@ __all__ = ["chat", "memory", "site"]
 
 @admin.register(PeriodicTask, site=site)
 class PeriodicTaskAdmin(ReadOnly):
-    """What beat starts by itself; each start of Jenny puts the rows right."""
+    """Tasks that beat starts; each start of Jenny resets the rows."""
 
     list_display = (
         "name",

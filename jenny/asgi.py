@@ -11,29 +11,26 @@ from django.db import connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from jenny.bodylimit import BodyLimit
-from jenny.requestlog import RequestLog
-from jenny.streamthreads import StreamThreads
+from jenny.runtime.asgi_middleware import BodyLimit, RequestLog, StreamThreads
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jenny.settings")
 
 
 class Handler(ASGIHandler):
-    """Django's, with all middleware and the view of a request in one go, in one thread.
+    """Runs all middleware and the view of a request in one thread.
 
-    Django's own lets the event loop call the views and each hook for them. No middleware here
-    waits for anything in an event loop, so that each of these calls would only be a way there
-    and back.
+    Django's own handler lets the event loop call the views and each hook. No middleware here waits
+    in an event loop, so each of these calls would only cost thread switches.
     """
 
     @override
     def load_middleware(self, is_async: bool = False) -> None:
-        """As under WSGI; an asynchronous view is still run by the event loop."""
+        """Load the middleware as under WSGI; the event loop still runs asynchronous views."""
         del is_async
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """The response, made in the request's thread."""
+        """Make the response in the request's thread."""
         return await sync_to_async(self.get_response)(request)
 
 

@@ -1,9 +1,8 @@
-"""The queue's app object: queues, broker, schedule.
+"""The Celery app: queues, broker, schedule.
 
-Tasks are made with ``@shared_task(name="chat.run_turn")`` and get ids only; ``task_routes``
-names the queue of those that are not for ``maintenance``.
-Nothing here relies on a task running once: messages may come twice (late acknowledgement),
-so every task claims its row in the database first.
+Tasks are defined with ``@shared_task(name="chat.run_turn")`` and get ids only; ``task_routes``
+names the queue of those that are not for ``maintenance``. A message may come twice (late
+acknowledgement), so every task claims its row in the database first.
 """
 
 import os
@@ -17,32 +16,32 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "jenny.settings")
 
 from django.conf import settings
 
-# The longest run is a turn (30 minutes) or an import; a message that stays unacknowledged
-# for less than that would be given to a second worker while the first still works on it.
+# Longer than the longest run, a turn (30 minutes) or an import: the broker gives a message that
+# stays unacknowledged longer to a second worker.
 VISIBILITY_TIMEOUT_SECONDS = 6 * 3600
 
 QUEUES = ("chat", "memory", "maintenance")
 
 
 def queue_threads(chat_threads: int) -> dict[str, int]:
-    """Threads of each queue's own worker process, so that no queue delays another."""
+    """Return the threads of each queue's own worker process, so that no queue delays another."""
     return {"chat": chat_threads, "memory": 4, "maintenance": 2}
 
 
 def broker_url(redis_url: str) -> str:
-    """*redis_url* as the broker spells it: redis-py says ``unix://``, kombu ``redis+socket://``."""
+    """Translate a redis-py URL for the broker: ``unix://`` becomes kombu's ``redis+socket://``."""
     scheme, separator, rest = redis_url.partition("://")
     return f"redis+socket://{rest}" if separator and scheme == "unix" else redis_url
 
 
-# What beat starts: name of the row -> (task, seconds between runs, queue). ``manage.py up``
-# makes the rows of this table and takes away those that have left it
-# (``jenny.management.schedule``).
+# Tasks that beat starts: row name -> (task, seconds between runs, queue). ``manage.py up`` makes
+# the rows of this table and deletes former ones (``jenny.runtime.parts``).
 SCHEDULE: dict[str, tuple[str, int, str]] = {
     "chat.reap": ("chat.reap", 5, "maintenance"),
     "chat.sweep": ("chat.sweep", 60, "maintenance"),
     "chat.resume": ("chat.resume", 60, "maintenance"),
     "chat.garden": ("chat.garden", 60, "maintenance"),
+    "chat.update_search_indexes": ("chat.update_search_indexes", 3600, "maintenance"),
     "jobs.reap": ("jobs.reap", 30, "maintenance"),
     "memory.reap": ("memory.reap", 10, "maintenance"),
     "memory.snapshots": ("memory.snapshots", 300, "maintenance"),
@@ -55,13 +54,13 @@ SCHEDULE: dict[str, tuple[str, int, str]] = {
 app = Celery("jenny", set_as_current=True)
 app.conf.update(
     broker_url=broker_url(settings.REDIS_URL),
-    # Publishing is done by requests: with a dead broker it must fail soon, not hang. The row
-    # that the task is for is in the database by then, and "chat.reap" sends it again.
+    # Requests publish tasks: with a dead broker this must fail soon. The task's row is in the
+    # database by then, and "chat.reap" enqueues it again.
     broker_connection_timeout=2,
     broker_transport_options={
         "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
         "socket_connect_timeout": 2,
-        # A server that hangs is left after this; waiting for work takes one second a call.
+        # A server that hangs is given up after this; waiting for work takes one second per call.
         "socket_timeout": 4,
         "socket_keepalive": True,
         "max_retries": 1,
@@ -77,17 +76,18 @@ app.conf.update(
         "interval_max": 0.2,
         "retry_errors": None,
     },
-    # A worker, on the other hand, waits for its broker for as long as it takes.
+    # A worker, on the other hand, waits for its broker without limit.
     broker_connection_retry_on_startup=True,
     broker_connection_max_retries=None,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     task_queues=[Queue(name) for name in QUEUES],  # type: ignore[no-untyped-call]  # kombu has no types
     task_default_queue="maintenance",
-    # Whatever a person waits for is done by the one worker that has loaded the model's client.
+    # Work that a person waits for runs in the one worker that has loaded the model client.
     task_routes={
         "chat.run_turn": {"queue": "chat"},
         "chat.make_title": {"queue": "chat"},
         "chat.consolidate": {"queue": "memory"},
+        "chat.take_in": {"queue": "memory"},
         "memory.dream": {"queue": "memory"},
         "memory.rehearse": {"queue": "memory"},
         "chat.tidy": {"queue": "memory"},
@@ -116,4 +116,4 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def _keep_our_logging(**_: Any) -> None:
-    """Django's settings have set the logs up; Celery would add handlers of its own."""
+    """Keep the logging of Django's settings; Celery would add handlers of its own."""

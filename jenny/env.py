@@ -1,50 +1,72 @@
-"""Typed readers of environment variables, whose errors name what is wrong.
+"""Typed readers of environment variables, whose errors name the cause.
 
-Every variable is optional. A secret may also come from a file: ``NAME_FILE``
-holds its path (``docs/settings.md`` lists them all).
+Every variable is optional. A secret may also come from a file: ``NAME_FILE`` has its path
+(``docs/settings.md`` lists them all).
 """
 
 import contextlib
 import hashlib
+import ipaddress
 import os
 import secrets
 import tempfile
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+# Networks of proxies in front of Jenny, unless the operator sets them.
+PRIVATE_NETWORKS = "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
 DATABASES = ("postgres", "postgresql", "sqlite")
 SOCKET_PATH_BYTES = 100
+# The key that Jenny makes has 64 characters.
+SHORTEST_KEY = 32
+_KEY = "JENNY_SECRET_KEY"
+_LOST_KEY = (
+    "It holds the key that signs sessions and seals stored API keys. Put it back from a backup of "
+    "the data folder. Without a backup, remove the file: a new key is made at the next start. Then "
+    "everybody logs in once more, stored API keys are entered again, and second factors are set up "
+    "anew (manage.py reset_two_factor). Files, memory and conversations stay as they are."
+)
 
 
 class EnvironmentProblem(ValueError):
-    """A variable has a value that cannot be used; the message names both."""
+    """A variable has an unusable value; the message names both."""
 
 
 def text(name: str, default: str = "", env: Mapping[str, str] = os.environ) -> str:
-    """The variable's value without outer white space, or *default* when unset or blank."""
+    """Return the variable's value without outer white space, or *default* when unset or blank."""
     return env.get(name, "").strip() or default
 
 
 def secret(name: str, env: Mapping[str, str] = os.environ) -> str:
-    """The variable's value, or the content of the file that ``NAME_FILE`` names."""
+    """Return the variable's value, or the content of the file that ``NAME_FILE`` names."""
     value = text(name, env=env)
     file = text(f"{name}_FILE", env=env)
     if value or not file:
         return value
     try:
-        return Path(file).read_text(encoding="utf-8").strip()
+        content = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         message = f"{name}_FILE names {file}, which cannot be read: {error}."
         raise EnvironmentProblem(message) from error
+    if has_control_characters(content):
+        message = f"{name}_FILE names {file}, which holds more than one line of text."
+        raise EnvironmentProblem(message)
+    return content
+
+
+def has_control_characters(value: str) -> bool:
+    """True when *value* has line breaks, NULs and the like, or bytes that could not be decoded."""
+    return any(unicodedata.category(character) in {"Cc", "Cs"} for character in value)
 
 
 def integer(
     name: str, default: int, low: int, high: int, env: Mapping[str, str] = os.environ
 ) -> int:
-    """The variable as a whole number from *low* to *high*."""
+    """Return the variable as a whole number from *low* to *high*."""
     value = text(name, env=env)
     if not value:
         return default
@@ -61,7 +83,7 @@ def integer(
 def choice(
     name: str, default: str, choices: tuple[str, ...], env: Mapping[str, str] = os.environ
 ) -> str:
-    """The variable as one of *choices*, any case."""
+    """Return the variable as one of *choices*, ignoring case."""
     value = text(name, default, env=env).lower()
     if value not in choices:
         message = f"{name} is {value!r}; it takes one of {', '.join(choices)}."
@@ -70,16 +92,16 @@ def choice(
 
 
 def names(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
-    """The variable as a list: items parted by commas, blanks dropped."""
+    """Return the variable as a list: split at commas, blank items dropped."""
     return [item.strip() for item in text(name, env=env).split(",") if item.strip()]
 
 
 def address(
     name: str, value: str, schemes: tuple[str, ...], *, is_secret: bool = False
 ) -> SplitResult:
-    """The parts of *value*, the address that the variable *name* gave, with one of *schemes*.
+    """Return the parts of *value*, the address in the variable *name*, with one of *schemes*.
 
-    Of a secret one the message repeats nothing: a password may stand in it.
+    For a secret address the message repeats nothing: it may have a password.
     """
     try:
         parts = urlsplit(value)
@@ -97,7 +119,7 @@ def address(
 
 
 def database_url(env: Mapping[str, str] = os.environ) -> str:
-    """``DATABASE_URL``: empty, or the address of a database that Jenny can use."""
+    """Return ``DATABASE_URL``: empty, or the address of a database that Jenny can use."""
     value = secret("DATABASE_URL", env=env)
     if value:
         parts = address("DATABASE_URL", value, DATABASES, is_secret=True)
@@ -108,7 +130,7 @@ def database_url(env: Mapping[str, str] = os.environ) -> str:
 
 
 def origins(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
-    """The variable as a list of origins, as in ``https://jenny.example.org``."""
+    """Return the variable as a list of origins, as in ``https://jenny.example.org``."""
     found = names(name, env=env)
     for origin in found:
         parts = address(name, origin, ("https", "http"))
@@ -118,8 +140,20 @@ def origins(name: str, env: Mapping[str, str] = os.environ) -> list[str]:
     return found
 
 
+type Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def networks(name: str, default: str, env: Mapping[str, str] = os.environ) -> list[Network]:
+    """Return the variable as addresses and networks, as in ``127.0.0.1,10.0.0.0/8``."""
+    try:
+        return [ipaddress.ip_network(item) for item in names(name, env) or default.split(",")]
+    except ValueError as error:
+        message = f"{name} has {error}; it takes addresses and networks such as 10.0.0.0/8."
+        raise EnvironmentProblem(message) from error
+
+
 def zone(name: str, env: Mapping[str, str] = os.environ) -> str:
-    """The variable as the name of a time zone; empty when unset."""
+    """Return the variable as the name of a time zone; empty when unset."""
     value = text(name, env=env)
     try:
         return ZoneInfo(value).key if value else ""
@@ -130,13 +164,13 @@ def zone(name: str, env: Mapping[str, str] = os.environ) -> str:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """Where everything of this instance lies (``JENNY_DATA_DIR``)."""
+    """The folder with all data of this instance (``JENNY_DATA_DIR``)."""
 
     root: Path
 
     @property
     def database(self) -> Path:
-        """The SQLite database, unless ``DATABASE_URL`` names another."""
+        """The SQLite database, unless ``DATABASE_URL`` names another one."""
         return self.root / "db.sqlite3"
 
     @property
@@ -145,11 +179,16 @@ class DataFolder:
         return self.root / "redis"
 
     @property
+    def redis_url(self) -> str:
+        """The address of that socket; characters such as # and ? in the path are escaped."""
+        return f"unix://{quote(str(self.redis_socket))}"
+
+    @property
     def redis_socket(self) -> Path:
         """The embedded server's Unix socket.
 
-        Systems take about 100 bytes for a socket's path; for a folder that lies deeper it
-        is made in the temporary folder, under a name that belongs to this data folder.
+        Systems limit a socket's path to about 100 bytes; for a longer one it is in the temporary
+        folder, under a name that belongs to this data folder.
         """
         path = self.redis / "redis.sock"
         if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
@@ -159,32 +198,32 @@ class DataFolder:
 
     @property
     def workspaces(self) -> Path:
-        """One folder a workspace, named by its slug."""
+        """One folder per workspace, named by its slug."""
         return self.root / "workspaces"
 
     @property
     def snapshots(self) -> Path:
-        """One store a workspace, named by the workspace's id and ``.git``."""
+        """One store per workspace, named by the workspace's id and ``.git``."""
         return self.root / "snapshots"
 
     @property
     def trash(self) -> Path:
-        """What people deleted from their workspaces: one folder a workspace, named by its id."""
+        """Deleted files of workspaces: one folder per workspace, named by its id."""
         return self.root / "trash"
 
     @property
     def cache(self) -> Path:
-        """What can be made again at any time, such as the wikis' search index."""
+        """Files that can be recreated at any time, such as the wikis' search index."""
         return self.root / "cache"
 
     @property
     def backups(self) -> Path:
-        """Backups that are being made, wait to be fetched, or are being taken in."""
+        """Backups that are being made, wait for download, or are being imported."""
         return self.root / "backups"
 
     @property
     def uploads(self) -> Path:
-        """Files that are arriving in pieces: one folder an account, named by its number."""
+        """Files of unfinished uploads: one folder per account, named by its number."""
         return self.root / "uploads"
 
     @property
@@ -194,18 +233,24 @@ class DataFolder:
 
     @property
     def setup_token(self) -> Path:
-        """The token that the first visitor needs; gone once an owner exists."""
+        """The token that the first visitor needs; deleted once an owner exists."""
         return self.root / "setup_token"
 
     @property
     def running_lock(self) -> Path:
-        """Held by ``manage.py up`` so that one data folder is served once."""
+        """``manage.py up`` holds this lock, so that only one process serves the data folder."""
         return self.root / "running.lock"
 
 
 def data_folder(env: Mapping[str, str] = os.environ) -> DataFolder:
-    """The data folder, made when missing, readable by its owner only."""
+    """Return the data folder, created when missing, readable by its owner only."""
     root = Path(text("JENNY_DATA_DIR", "data", env=env)).expanduser().resolve()
+    if has_control_characters(str(root)):
+        message = (
+            f"JENNY_DATA_DIR names {str(root)!r}. Choose a folder without line breaks, control "
+            "characters and bytes that are no text in its path."
+        )
+        raise EnvironmentProblem(message)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -214,17 +259,50 @@ def data_folder(env: Mapping[str, str] = os.environ) -> DataFolder:
     return DataFolder(root)
 
 
-def kept_secret(path: Path) -> str:
-    """The secret kept in *path*, made on first use; readable by its owner only.
+def secret_key(data: DataFolder, env: Mapping[str, str] = os.environ) -> str:
+    """Return ``JENNY_SECRET_KEY``, or the key in the data folder, which is made once.
 
-    Several processes may start at once, and any may be killed: the file appears
-    whole or not at all, and the first to link it decides.
+    :raises EnvironmentProblem: the file for the key has none.
     """
-    if not path.exists():
+    file = text(f"{_KEY}_FILE", env=env)
+    given = secret("JENNY_SECRET_KEY", env=env)
+    if given:
+        return given
+    if file:
+        message = f"JENNY_SECRET_KEY_FILE names {file}, which is empty. {_LOST_KEY}"
+        raise EnvironmentProblem(message)
+    path = data.secret_key
+    try:
+        key = kept_secret(path)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "is no text" if isinstance(error, ValueError) else f"cannot be read ({error})"
+        message = f"The file {path} {reason}. {_LOST_KEY}"
+        raise EnvironmentProblem(message) from error
+    if not key or key.strip("\0").strip() == "":
+        message = f"The file {path} is empty, or holds NUL bytes only. {_LOST_KEY}"
+    elif len(key) < SHORTEST_KEY or has_control_characters(key):
+        message = (
+            f"The file {path} does not hold a key: that is one line of at least {SHORTEST_KEY} "
+            f"characters. {_LOST_KEY}"
+        )
+    else:
+        return key
+    raise EnvironmentProblem(message)
+
+
+def kept_secret(path: Path, *, renew: bool = False) -> str:
+    """Return the secret in *path*, made on first use; readable by its owner only.
+
+    Several processes may start at once, and any may be killed: the file appears whole or not at
+    all, and the first to link it wins. With *renew* it is made again.
+    """
+    if renew or not path.exists():
         with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8") as file:
             file.write(secrets.token_urlsafe(48) + "\n")
             file.flush()
             os.fsync(file.fileno())
+            if renew:
+                path.unlink(missing_ok=True)
             with contextlib.suppress(FileExistsError):
                 os.link(file.name, path)
     return path.read_text(encoding="utf-8").strip()

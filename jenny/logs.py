@@ -1,9 +1,9 @@
 """Structured logs: a sentence, then fields, as text or as JSON lines.
 
-What people write, what models answer and what is secret is never logged. Callers keep to
-that; this module is the second wall: an exception is logged by its kind, its place and the
-first line of its message, shortened, since databases and parsers put values into the rest;
-and what looks like a key, or is one, is blotted out.
+Texts of people, answers of models and secrets are never logged. Callers are responsible for that;
+this module is the second line of defence: an exception is logged by its kind, its place and the
+shortened first line of its message, since databases and parsers put values into the rest; and text
+that looks like a key, or is one, is redacted.
 """
 
 import contextvars
@@ -39,17 +39,16 @@ class RequestId:
     """The id of the request that the current task or thread works for."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._current: contextvars.ContextVar[str] = contextvars.ContextVar("request", default="")
 
     def new(self) -> str:
-        """Make an id and keep it for what runs from here on."""
+        """Create an id for everything that runs in this context from here on."""
         identity = secrets.token_hex(6)
         self._current.set(identity)
         return identity
 
     def get(self) -> str:
-        """The id, or an empty string outside a request."""
+        """Return the id, or an empty string outside a request."""
         return self._current.get()
 
 
@@ -58,22 +57,22 @@ _secrets: set[str] = set()
 
 
 def hide(secret: str) -> None:
-    """Blot *secret* out of every line from now on, unless it is short and matches too much."""
+    """Redact *secret* in every later line, unless it is too short to be matched safely."""
     if len(secret) >= 8:  # noqa: PLR2004 -- told above
         _secrets.add(secret)
 
 
 def redact(text: str) -> str:
-    """*text* without what looks like a key, and without what :func:`hide` was told of."""
+    """Redact what looks like a key, and what :func:`hide` was given."""
     for secret in _secrets:
         text = text.replace(secret, HIDDEN)
     return KEY_SHAPES.sub(HIDDEN, text)
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The record's own fields (``extra=``), with the request's id."""
+    """Return the record's own fields (``extra=``), with the request's id."""
     extra = {key: value for key, value in vars(record).items() if key not in STANDARD_FIELDS}
-    # Django hangs whole requests on its records, Celery its own task descriptions.
+    # Django attaches whole requests to its records, Celery its own task descriptions.
     fields = {
         key: value
         for key, value in extra.items()
@@ -85,7 +84,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def exception_text(info: ExceptionInfo) -> str:
-    """The exception's kinds, shortened messages and places, without values."""
+    """Return the exception's kinds, shortened messages and places, without values."""
     if info[1] is None:
         return ""
     lines = []
@@ -107,7 +106,6 @@ class TextFormatter(logging.Formatter):
     """``2026-11-30T12:00:00.123Z INFO jenny.request: request method=GET path=/chat/ …``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record, on one line; exceptions follow on their own lines."""
         stamp = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds")
         line = f"{stamp[:-6]}Z {record.levelname} {record.name}: {record.getMessage()}"
         for key, value in fields_of(record).items():
@@ -121,10 +119,9 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonLines(JsonFormatter):
-    """One JSON object a line: ``time level logger message`` and the fields."""
+    """One JSON object per line: ``time level logger message`` and the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record, on one line."""
         stamp = datetime.fromtimestamp(record.created, tz=UTC).isoformat(timespec="milliseconds")
         entry = {
             "time": f"{stamp[:-6]}Z",
@@ -141,7 +138,7 @@ class JsonLines(JsonFormatter):
 
 FORMATTERS: dict[str, type[logging.Formatter]] = {"text": TextFormatter, "json": JsonLines}
 
-# Their INFO lines tell of every poll, every tick and every URL; anthropic's DEBUG holds texts.
+# Their INFO lines report every poll, every tick and every URL; anthropic's DEBUG has texts.
 QUIET = (
     "anthropic",
     "asyncio",
@@ -163,7 +160,7 @@ QUIET = (
 
 
 def config(style: str) -> dict[str, Any]:
-    """``logging.config.dictConfig`` for what this process writes, to standard error.
+    """Return the ``logging.config.dictConfig`` of this process; it writes to standard error.
 
     *style* is ``text`` or ``json``.
     """
@@ -175,10 +172,10 @@ def config(style: str) -> dict[str, Any]:
         "root": {"handlers": ["console"], "level": "INFO"},
         "loggers": {
             **{name: {"level": "WARNING"} for name in QUIET},
-            # Django gives these handlers of their own, which would write past the formatter.
+            # Django's own handlers would bypass the formatter.
             "django": {"handlers": [], "level": "INFO", "propagate": True},
             "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-            # A refused request has its line in jenny.request already; a broken one has a cause.
+            # jenny.request logs a refused request already; a failed one has a cause.
             "django.request": {"level": "ERROR"},
         },
     }

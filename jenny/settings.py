@@ -1,8 +1,9 @@
-"""One settings module for all deployments; what differs comes from the environment.
+"""One settings module for all deployments; differences come from the environment.
 
 ``docs/settings.md`` lists every variable.
 """
 
+import hashlib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 import dj_database_url
 from django.utils.csp import CSP
 
-from jenny import env, logs
+from jenny import env, logs, private_files
+from jenny.workspace import retention
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 JENNY_VERSION = "0.1.0"
 JENNY_DATA = env.data_folder()
+private_files.protect(JENNY_DATA)
 
 # --- Secrets and hosts -----------------------------------------------------------------------
 
-SECRET_KEY = env.secret("JENNY_SECRET_KEY") or env.kept_secret(JENNY_DATA.secret_key)
+SECRET_KEY = env.secret_key(JENNY_DATA)
 DEBUG = False
 JENNY_HOST = env.text("JENNY_HOST", "127.0.0.1")
 JENNY_PORT = env.integer("JENNY_PORT", 8000, 1, 65535)
@@ -51,7 +54,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "jenny.accounts.services.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -88,8 +91,8 @@ TEMPLATES = [
 
 # --- Database --------------------------------------------------------------------------------
 
-# A request's thread is gone with it, and its connection must be: each is closed at the end of
-# its request or task. PostgreSQL's are kept in a pool, since opening one takes a while there.
+# A request's thread ends with it, so each connection is closed at the end of its request or task.
+# PostgreSQL's are pooled, since opening one takes a while there.
 _DATABASE_URL = env.database_url()
 if _DATABASE_URL:
     _database: dict[str, Any] = dict(dj_database_url.parse(_DATABASE_URL))
@@ -99,7 +102,7 @@ if _DATABASE_URL:
 else:
     DATABASES = {
         "default": {
-            "ENGINE": "jenny.management.sqlite",
+            "ENGINE": "jenny.runtime.sqlite",
             "NAME": JENNY_DATA.database,
             "OPTIONS": {
                 "timeout": 20,
@@ -135,8 +138,15 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/chat/"
 LOGOUT_REDIRECT_URL = "/login/"
-SESSION_ENGINE = "jenny.accounts.management.sessions"
-SESSION_COOKIE_AGE = 30 * 24 * 3600
+SESSION_ENGINE = "jenny.accounts.services.sessions"
+# Cookies ignore ports, so instances on one host need names of their own.
+_INSTANCE = hashlib.sha256(b"jenny cookies\0" + SECRET_KEY.encode()).hexdigest()[:8]
+SESSION_COOKIE_NAME = f"jenny_session_{_INSTANCE}"
+CSRF_COOKIE_NAME = f"jenny_csrf_{_INSTANCE}"
+JENNY_MESSAGES_COOKIE = f"jenny_messages_{_INSTANCE}"
+JENNY_DEVICE_COOKIE = f"jenny_device_{_INSTANCE}"
+MESSAGE_STORAGE = "jenny.accounts.services.sessions.Messages"
+SESSION_COOKIE_AGE = int(retention.SESSION.total_seconds())
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -156,10 +166,11 @@ AXES_VERBOSE = False
 
 # --- Security --------------------------------------------------------------------------------
 
-# A proxy in front that ends TLS is believed only when the operator named an https origin.
+# A proxy that ends TLS is trusted only when the operator set an https origin, and only from its
+# networks (``jenny.runtime.asgi_middleware``).
+JENNY_TRUSTED_PROXIES = env.networks("JENNY_TRUSTED_PROXIES", env.PRIVATE_NETWORKS)
 JENNY_BEHIND_TLS = any(origin.startswith("https://") for origin in CSRF_TRUSTED_ORIGINS)
 if JENNY_BEHIND_TLS:
-    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
     SECURE_HSTS_SECONDS = 31536000
@@ -179,15 +190,17 @@ SECURE_CSP = {
     "frame-ancestors": [CSP.NONE],
     "object-src": [CSP.NONE],
 }
-# A message of a million characters, each escaped twelvefold in a form; what is larger is not
-# even taken in (``jenny.bodylimit``).
+# A message of a million characters, each escaped to twelve bytes in a form; larger bodies are
+# refused before (``jenny.runtime.asgi_middleware``).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+# A list's form has a field for each row that was chosen, however far one has scrolled.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 30_000
 
 # --- Static files ----------------------------------------------------------------------------
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
-# The library that draws diagrams is served from the package that brings it, which is not imported.
+# The library that draws diagrams is served from its package, without importing it.
 _MERMAID = find_spec("artoo_mermaid")
 STATICFILES_DIRS = [
     BASE_DIR / "static",
@@ -210,7 +223,7 @@ JENNY_METRICS_TOKEN = env.secret("JENNY_METRICS_TOKEN")
 
 # --- Redis and the queue ---------------------------------------------------------------------
 
-REDIS_URL = env.secret("REDIS_URL") or f"unix://{JENNY_DATA.redis_socket}"
+REDIS_URL = env.secret("REDIS_URL") or JENNY_DATA.redis_url
 env.address("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), is_secret=True)
 JENNY_WORKER_THREADS = env.integer("JENNY_WORKER_THREADS", 64, 1, 512)
 

@@ -1,4 +1,4 @@
-"""The roof: mounts every app's routes."""
+"""The root URL configuration: includes every app's routes."""
 
 from django.urls import include, path
 from django.views.generic import RedirectView
@@ -14,7 +14,8 @@ urlpatterns = [
     path("", include("wikis.urls")),
     path("", include("settings_ui.urls")),
     path("operator/", admin.site.urls),
-    path("metrics", metrics.page, name="metrics"),
+    path("metrics", metrics.metrics_page, name="metrics"),
+    path("notices/", views.standing_notices, name="notices"),
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),
     path("manifest.webmanifest", views.manifest, name="manifest"),

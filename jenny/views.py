@@ -1,4 +1,4 @@
-"""Health, error pages, what every page's frame needs, and the installable app's two files."""
+"""Health checks, error pages, the base template's context, and the web app's files."""
 
 import errno
 import sys
@@ -13,28 +13,45 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
-from jenny.accounts.access import current_workspace, has_others, model_is_demo
-from jenny.accounts.management import health, notices
+from jenny.accounts.access import current_workspace, has_others, model_is_demo, way_back
+from jenny.accounts.access import workspace as workspace_of
 from jenny.accounts.models import Account
+from jenny.accounts.services import health, notices
 
-# --- What every page's frame needs -----------------------------------------------------------
+# --- Context of every page -------------------------------------------------------------------
 
 
 def page_context(request: HttpRequest) -> dict[str, Any]:
-    """``demo notices version account workspace`` for base.html, also for a stranger's page."""
+    """Return ``demo notices version account workspace`` for base.html, also without a login."""
     user = getattr(request, "user", None)
     account = user if isinstance(user, Account) else None
     workspace = current_workspace(request) if account else None
     return {
         "version": settings.JENNY_VERSION,
+        "csrf_cookie": settings.CSRF_COOKIE_NAME,
         "account": account,
         "workspace": workspace,
         "has_workspaces": workspace is not None and has_others(workspace),
         "demo": bool(account) and model_is_demo(request),
-        "notices": notices.of(workspace) if workspace and workspace.folder_made_at else [],
+        "notices": notices.shown_notices(workspace, request.session)
+        if workspace and workspace.folder_made_at
+        else [],
     }
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def standing_notices(request: HttpRequest) -> HttpResponse:
+    """Render the notices alone; by POST, hide the one named ``key`` until its cause changes."""
+    if request.method == "POST":
+        notices.hide(workspace_of(request), request.session, request.POST.get("key", ""))
+        if request.headers.get("HX-Request") != "true":
+            # Without the page it came from: this address is only a part of a page.
+            page = way_back(request)
+            return redirect("/" if page == request.path else page)
+    context = {"quiet": "quiet" in request.GET}
+    return render(request, "includes/notices.html#standing", context)
 
 
 # --- Health ----------------------------------------------------------------------------------
@@ -44,7 +61,10 @@ def page_context(request: HttpRequest) -> dict[str, Any]:
 @never_cache
 @require_safe
 def live(_request: HttpRequest) -> HttpResponse:
-    """The process answers. Asks nothing else, so that a broken database does not restart it."""
+    """Answer that the process runs.
+
+    It checks nothing else: a broken database must not restart it.
+    """
     return JsonResponse({"live": True})
 
 
@@ -52,7 +72,7 @@ def live(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def ready(_request: HttpRequest) -> HttpResponse:
-    """Whether a chat would work now: database, its migrations, Redis. 503 names what does not."""
+    """Check whether a chat would work now: database, migrations, Redis. 503 names the failures."""
     checks = {one.name: one.is_fine for one in health.checks()}
     is_ready = all(checks.values())
     status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
@@ -61,36 +81,37 @@ def ready(_request: HttpRequest) -> HttpResponse:
 
 # --- Error pages -----------------------------------------------------------------------------
 
-# What SQLite and PostgreSQL say when there is no room.
+# Words of SQLite's and PostgreSQL's errors when the disk is full.
 _FULL = ("disk is full", "No space left on device")
 
 
 @login_not_required
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """The request could not be read, or named a host that is not ours."""
-    # Without the request: its host may be what is wrong, and the page's frame asks for it.
+    """Render the page for an unreadable request, or for a host that is not ours."""
+    # Rendered without the request: its host may be invalid, and the template asks for it.
     del request, exception
     return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)
 
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Somebody may not see this."""
     del exception
     return render(request, "403.html", status=HTTPStatus.FORBIDDEN)
 
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """There is nothing here, or nothing for this account."""
+    """Render the page for a missing object, or one of another account."""
     del exception
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
 
 
 @login_not_required
 def server_error(request: HttpRequest) -> HttpResponse:
-    """A fault of ours, or a full disk. Rendered without a request: the database may be what
-    failed."""
+    """Render the page for an internal error or a full disk.
+
+    Without a request: the database may have failed.
+    """
     del request
     if _is_disk_full(sys.exception()):
         return render(None, "507.html", status=HTTPStatus.INSUFFICIENT_STORAGE)
@@ -98,7 +119,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _is_disk_full(error: BaseException | None) -> bool:
-    """Whether there was no room; databases say so in words."""
+    """True when the disk is full; databases report it in words only."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
             return True
@@ -114,7 +135,7 @@ def _is_disk_full(error: BaseException | None) -> bool:
 @login_not_required
 @require_safe
 def manifest(_request: HttpRequest) -> HttpResponseBase:
-    """The web app manifest, so that a phone can install the page."""
+    """Return the web app manifest, so that a phone can install the page."""
     icons = [
         {"src": static(f"icons/icon-{size}.png"), "sizes": f"{size}x{size}", "type": "image/png"}
         for size in (192, 512)
@@ -137,21 +158,22 @@ def manifest(_request: HttpRequest) -> HttpResponseBase:
 @login_not_required
 @require_safe
 def favicon(_request: HttpRequest) -> HttpResponse:
-    """Where browsers look for an icon unasked, also of pages that name none."""
+    """Return the icon that browsers request by default, also for pages that name none."""
     return redirect(static("icons/icon-32.png"))
 
 
 @login_not_required
 @require_safe
 def offline(request: HttpRequest) -> HttpResponse:
-    """What the installed app shows without a connection."""
     return render(request, "offline.html")
 
 
 @login_not_required
 @require_safe
 def worker(_request: HttpRequest) -> HttpResponse:
-    """The service worker of all pages, though it lies below them: it shows the offline page."""
+    """Return the service worker, served so that its scope is all pages; it shows the offline
+    page.
+    """
     script = render_to_string("worker.js")
     headers = {"Service-Worker-Allowed": "/", "Cache-Control": "no-cache"}
     return HttpResponse(script, content_type="text/javascript", headers=headers)

@@ -1,1 +1,0 @@
-"""The memory pipeline: what Jenny remembers, in plain files."""

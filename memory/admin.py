@@ -1,4 +1,4 @@
-"""Runs of Dream and their schedule on the operator's site: how they ran, never what they read."""
+"""Runs of Dream and schedules on the operator's site, without texts that Dream read."""
 
 from django.contrib import admin
 
@@ -8,8 +8,6 @@ from memory.models import DreamRun, DreamSchedule, SnapshotState
 
 @admin.register(DreamRun, site=site)
 class DreamRunAdmin(ReadOnly):
-    """One run of Dream."""
-
     list_display = (
         "id",
         "workspace",
@@ -51,7 +49,7 @@ class DreamRunAdmin(ReadOnly):
 
 @admin.register(DreamSchedule, site=site)
 class DreamScheduleAdmin(ReadOnly):
-    """When each workspace's next run is due."""
+    """The next due run of each workspace."""
 
     list_display = ("workspace", "next_dream_at")
     list_select_related = ("workspace",)
@@ -61,8 +59,6 @@ class DreamScheduleAdmin(ReadOnly):
 
 @admin.register(SnapshotState, site=site)
 class SnapshotStateAdmin(ReadOnly):
-    """How each workspace's snapshots fare."""
-
     list_display = ("workspace", "changed_at", "taken_at", "next_look", "failed_at")
     list_select_related = ("workspace",)
     fields = ("workspace", "changed_at", "taken_at", "next_look", "failed_at", "pruned_at")

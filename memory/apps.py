@@ -1,53 +1,52 @@
-"""The memory app."""
-
 from django.apps import AppConfig
 
 from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
-from jenny.workspace.rules import register_rule
-from jenny.workspace.versions import check as versions_check
-from jenny.workspace.versions.outside import register_listener
-from memory import check, funnel, keeping, provenance, temporary
-from memory.approval import overlay
-from memory.dream.tools import places
+from jenny.workspace.versions import commits as versions_check
+from jenny.workspace.versions.commits import register_external_edit_listener
+from jenny.workspace.write_rules import register_rule
+from memory import integrity, ledger_check, memory_check, provenance, write_guards, write_rules
+from memory.approvals import overlay
+from memory.dream.tools import allowed_paths
 from memory.history import check as history_check
 
 
 class MemoryConfig(AppConfig):
-    """The memory pipeline; registers the write rules of the memory files."""
+    """Registers the write rules of the memory files, jobs, notices and checks."""
 
     name = "memory"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """From here on every write in every workspace is asked about."""
-        funnel.install()
-        register_rule(temporary.guard)
-        register_rule(places.guard)
-        register_check(check.check)
-        register_check(keeping.check)
-        register_check(versions_check.check)
-        register_check(history_check.check)
-        # It needs the models, which are loaded only now.
-        from jenny.accounts.management import notices, working  # noqa: PLC0415 - apps are loaded first
-        from memory.management import (  # noqa: PLC0415 - apps are loaded first
-            approval_notices,
-            restoring,
-            snapshot_notices,
+        """Install the rules; from now on they are asked about every write."""
+        write_rules.install()
+        register_rule(write_guards.guard_unremembered)
+        register_rule(allowed_paths.guard)
+        register_check(memory_check.check_memory)
+        register_check(integrity.check_integrity)
+        register_check(versions_check.check_versions)
+        register_check(history_check.check_history)
+        register_check(ledger_check.check_ledgers)
+        # Models can be imported only now.
+        from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
+        from memory.services import notices as memory_notices  # noqa: PLC0415 - apps are loaded first
+        from memory.services import (  # noqa: PLC0415 - apps are loaded first
+            proposals,
+            restores,
             snapshots,
-            staging,
         )
-        from memory.management.dreaming import book, rehearsing  # noqa: PLC0415 - apps are loaded first
-        from memory.management.dreaming import notices as dreams  # noqa: PLC0415 - apps are loaded first
+        from memory.services.dream import dry_run, run_store  # noqa: PLC0415 - apps are loaded first
 
-        register_row_check(snapshots.check)
-        register_row_check(approval_notices.check)
-        notices.register("approvals", approval_notices.of)
-        working.register(restoring.KIND, restoring.ABOUT)
-        working.register(rehearsing.KIND, rehearsing.ABOUT)
-        notices.register("dream", dreams.of)
-        notices.register("snapshots", snapshot_notices.of)
-        funnel.register_fence(book.fence)
-        overlay.register_sources(staging.source, staging.unwanted)
-        funnel.register_sink(provenance.record)
-        register_listener(provenance.record_outside)
+        register_row_check(snapshots.check_snapshots)
+        register_row_check(memory_notices.check_approvals)
+        register_row_check(memory_notices.check_dream)
+        notices.register_notices("approvals", memory_notices.approval_notices)
+        notices.register_notices("ledgers", memory_notices.ledger_notices)
+        jobs.register_job_kind(restores.KIND, restores.ABOUT)
+        jobs.register_job_kind(dry_run.KIND, dry_run.ABOUT)
+        notices.register_notices("dream", memory_notices.dream_notices)
+        notices.register_notices("snapshots", memory_notices.snapshot_notices)
+        write_rules.register_fence(run_store.fence)
+        overlay.register_sources(proposals.source, proposals.unwanted)
+        write_rules.register_sink(provenance.record)
+        register_external_edit_listener(provenance.record_outside)

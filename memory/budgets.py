@@ -1,28 +1,27 @@
-"""Budgets of the memory files: how long unattended writers may make them, in characters.
+"""Budgets of the memory files: how many characters unattended writers may fill.
 
-0 is no budget: the file is measured and never refused. Other writers are not bound: a chat never
-fails because a file is full.
+0 is no budget: the file is measured and never refused. Other writers are not limited: a chat
+never fails because a file is full.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from jenny.workspace import config, names, paths
+from jenny.workspace import config, names, paths, seed
 from jenny.workspace.errors import PathRefused, WriteRefused
-from jenny.workspace.rules import Change
-from jenny.workspace.versions import scan
+from jenny.workspace.versions import tracked_files
+from jenny.workspace.write_rules import Change
 from memory import files
 from memory.files import MemoryFile
 
-UNATTENDED = frozenset({"dream", "review"})
 NEAR = 0.8
 HELD = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How full a memory file is. ``chars``: its characters, 0 when it is missing, ``None`` when it
-    cannot be read. ``budget`` 0: none."""
+    """A memory file's size and budget. ``chars`` is 0 for a missing file and ``None`` for an
+    unreadable one. ``budget`` 0: none."""
 
     file: MemoryFile
     chars: int | None
@@ -30,26 +29,25 @@ class Gauge:
 
     @property
     def share(self) -> float:
-        """Of its budget; 0 where there is none."""
         return (self.chars or 0) / self.budget if self.budget else 0.0
 
     @property
     def near(self) -> bool:
-        """From here on room is made before anything is added (80 %)."""
+        """True from 80 % of the budget: room is made before anything is added."""
         return self.share >= NEAR
 
     @property
     def held_mark(self) -> bool:
-        """From here on a run that adds nothing is not believed (90 %)."""
+        """True from 90 % of the budget: a run that adds nothing is not believed."""
         return self.share >= HELD
 
     @property
     def over(self) -> int:
-        """How many characters it is over its budget."""
+        """Return how many characters the file is over its budget."""
         return max((self.chars or 0) - self.budget, 0) if self.budget else 0
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """``USER.md: 2,400 of 3,000 characters (80 %)``."""
         if self.chars is None:
             return f"{self.file.path}: cannot be read"
@@ -60,9 +58,9 @@ class Gauge:
 
 
 def gauge(root: Path) -> tuple[Gauge, ...]:
-    """Every memory file's gauge, from disk."""
+    """Measure every memory file on disk."""
     real = paths.real_root(root)
-    settings = config.load(real)
+    settings = config.load_config(real)
     return tuple(
         Gauge(file, _measured(real, file), settings.get(file.budget_key))
         for file in files.MEMORY_FILES
@@ -70,24 +68,25 @@ def gauge(root: Path) -> tuple[Gauge, ...]:
 
 
 def characters(data: bytes | None) -> int:
-    """How long a file is: characters without the byte order mark; bytes that are no UTF-8 do not
-    count, a missing file has none."""
-    return len((data or b"").decode("utf-8", "ignore").removeprefix("\ufeff"))
+    """Count characters without byte order mark, template comments and bytes that are not UTF-8; a
+    missing file has 0."""
+    text = (data or b"").decode("utf-8", "ignore").removeprefix("\ufeff")
+    return len(seed.strip_template_comments(text))
 
 
 def guard(change: Change) -> None:
-    """Refuse unattended writers a file over its budget that is not smaller than on disk now. A
-    write rule; it is asked under the lock, for every write.
+    """Refuse unattended writers a file over its budget unless it gets smaller. A write rule,
+    asked under the lock for every write.
 
     Raises:
         WriteRefused: with rule ``budget``.
     """
-    if change.actor.kind not in UNATTENDED:
+    if not change.actor.is_unattended:
         return
     file = files.memory_file(change.workspace, change.path)
     if file is None:
         return
-    budget = config.load(change.workspace).get(file.budget_key)
+    budget = config.load_config(change.workspace).get(file.budget_key)
     size = characters(change.new)
     if not budget or size <= budget or size < characters(change.old):
         return
@@ -103,6 +102,6 @@ def guard(change: Change) -> None:
 def _measured(root: Path, file: MemoryFile) -> int | None:
     try:
         place = paths.locate(root, file.path)
-        return characters(scan.content(root, place.relative))
+        return characters(tracked_files.read_tracked_file(root, place.relative))
     except (OSError, PathRefused):
         return None

@@ -1,27 +1,24 @@
-"""What can go wrong in the memory pipeline.
+"""Errors of the memory pipeline.
 
-WorkspaceError
-├── CursorBroken      Dream's cursor is no number, so nobody knows what Dream has read
-├── NoSuchLine        no line of a memory file is meant
-├── NotApproved       a change that waits cannot be written as it is, or as it was edited
-├── NotArchived       no archived text is meant, or several are, or it may not come back
-├── NotForgotten      nothing was forgotten, or no such thing is
-├── NotRemembered     there is nothing to remember in this, it is too long, or was forgotten
-└── NotPinned         no line is meant that could be pinned, or it has no pin
-
-Every error carries a sentence for a person: what happened, what was kept, what to do.
+Each carries a sentence for a person: what happened, what was kept, what to do.
 """
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jenny.workspace.errors import WorkspaceError
 
+if TYPE_CHECKING:
+    from memory.suppression.forget import ForgettableLine
+
 
 class CursorBroken(WorkspaceError):
-    """``memory/.dream_cursor`` holds something else than a number; Dream and the moving of old
-    entries stop, chats and new entries go on."""
+    """``memory/.dream_cursor`` is no number. Dream and the compaction of the history stop; chats
+    and new entries go on."""
 
 
 class NoSuchLine(WorkspaceError):
-    """The line is in no memory file or skill, or says nothing."""
+    """The line is in no memory file or skill, or it is empty."""
 
 
 class NotApproved(WorkspaceError):
@@ -30,11 +27,19 @@ class NotApproved(WorkspaceError):
 
 
 class NotArchived(WorkspaceError):
-    """No archived text is meant by this, or several are, or it was forgotten since."""
+    """A pending change cannot be written: its place has changed, or the person's wording is not
+    allowed. It keeps waiting."""
 
 
 class NotForgotten(WorkspaceError):
-    """There is nothing to forget in this, it means too much, or no such thing is forgotten."""
+    """There is nothing to forget in this, it means too much, or no such thing is forgotten.
+
+    *lines*: the lines that may be meant (``memory.suppression.ForgettableLine``).
+    """
+
+    def __init__(self, message: str, lines: Sequence["ForgettableLine"] = ()) -> None:
+        super().__init__(message)
+        self.lines = tuple(lines)
 
 
 class NotPinned(WorkspaceError):
@@ -43,3 +48,7 @@ class NotPinned(WorkspaceError):
 
 class NotRemembered(WorkspaceError):
     """There is nothing to remember in this, it is too long, or the user asked to forget it."""
+
+
+class LineRefused(WorkspaceError):
+    """A line of a memory file was not written as asked: no text, too long, or there already."""

@@ -1,16 +1,19 @@
-"""What a memory file says, taken apart: bullets, paragraphs, rows, code, each with its place.
+"""Parses a memory file into facts: bullets, paragraphs, rows, code, each with its place.
 
-Lines count from 1. The text of a fact is without its bullet or number, and of a paragraph without
-the indentation; what stands on several lines keeps its line ends.
+Lines count from 1. A fact's text has no bullet, number or indentation; a text of several lines
+keeps its line ends.
 """
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from jenny.markdown.comments import comment_lines
+from jenny.text_normalisation import fold, tokens
 
 type Kind = Literal[
     "bullet", "numbered", "paragraph", "code", "table", "comment", "heading", "rule", "header"
@@ -18,27 +21,32 @@ type Kind = Literal[
 
 ID_DIGITS = 12
 _LINES = frozenset({"code", "comment", "table", "header"})
-# What has no content of its own: it may go without being kept.
+_ITEMS = frozenset({"bullet", "numbered"})
+# Kinds without content of their own; they may be removed without being archived.
 STRUCTURE = frozenset({"heading", "rule"})
 
 _HEADING = re.compile(r" {0,3}#{1,6}(?=\s|$)")
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+|$)(.*)")
+_LINE_END = re.compile(r"[\r\n]")
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _RULERS = frozenset("-*_=")
 _COLUMNS = frozenset(" \t|:-")
-_SENTENCE = re.compile(r"(?<=[.!?])[ \t]+(?=\S)|(?<=[。！？])")
+_SENTENCE = re.compile(r"(?<=[.!?।॥؟۔])[ \t]+(?=\S)|(?<=[。！？])")
 _WORD = re.compile(r"\w+")
-# Less than so many words beside it, and a full stop ends no sentence: "Dr. Meyer", "z. B. ".
+_ABBREVIATED = re.compile(
+    r"\b(?:St|Ste|Dr|Mr|Mrs|Ms|Mme|Prof|Nr|No|Sr|Sra|Jr|Mt|Str|ca|bzw|vs|z\. ?B|e\.g|i\.e)\.$"
+)
+# With fewer words than this beside it, a full stop ends no sentence: "Dr. Meyer", "z. B. ".
 _SENTENCE_WORDS = 3
-# What is remembered of texts taken apart stays at a few megabytes.
+# The cache of parsed texts stays at a few megabytes.
 _KEPT_CHARS = 16_000
 _SHORT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A piece of a file: its text, the heading above it, its first and last line, and the bullet
-    that it belongs to (``under``), if one."""
+    """A part of a file: its text, the heading above it, its first and last line, and the bullet
+    above a nested one (``under``)."""
 
     text: str
     heading: str
@@ -49,99 +57,114 @@ class Fact:
 
     @property
     def has_content(self) -> bool:
-        """Whether it says something; headings and rules do not."""
         return self.kind not in STRUCTURE
 
 
 def decoded(data: bytes | None) -> str:
-    """A file's bytes as text without byte order mark, lines ending in LF. Bytes that are no
-    UTF-8 are written as their hexadecimal numbers; nothing else of the file is lost for them."""
+    """Decode a file without byte order mark, with LF line ends.
+
+    Bytes that are not UTF-8 become their hexadecimal numbers, so that nothing else is lost.
+    """
     text = (data or b"").decode("utf-8", "backslashreplace").removeprefix("\ufeff")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def facts(text: str) -> tuple[Fact, ...]:
-    """Everything that *text* says, in order."""
+    """Return everything that *text* states, in order."""
     return _kept(text) if len(text) <= _KEPT_CHARS else _scanned(text)
 
 
 def _scanned(text: str) -> tuple[Fact, ...]:
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return tuple(_Scanner(text.split("\n")).scan())
+    return tuple(_Scanner(text.split("\n"), comment_lines(text)).scan())
 
 
-# Several rules take the same text of a file apart within one write.
+# Several rules parse the same text within one write.
 _kept = lru_cache(maxsize=128)(_scanned)
 
 
 def stated(data: bytes | None) -> list[Fact]:
-    """The facts of a file's bytes that have content."""
+    """Return the facts of a file that have content."""
     return [fact for fact in facts(decoded(data)) if fact.has_content]
 
 
 def units(fact: Fact | str) -> tuple[str, ...]:
-    """The sentences of a fact, or the lines of what is no prose: what each says something by
-    itself. How a text is broken into lines does not matter."""
+    """Return the sentences of a fact, or the lines of what is no prose. Line breaks within prose
+    do not matter."""
     text = fact if isinstance(fact, str) else fact.text
     if not isinstance(fact, str) and fact.kind in _LINES:
         return tuple(line.strip() for line in text.split("\n") if line.strip())
     return tuple(_sentences(" ".join(text.split())))
 
 
+def replaced_units(fact: Fact, new: Mapping[str, str]) -> str:
+    """Return the text of a fact with other units in the place of some; an empty one is left out.
+    Empty when no word is left."""
+    if fact.kind in _LINES:
+        rows = [(row, new.get(row.strip(), row)) for row in fact.text.split("\n")]
+        text = "\n".join(left for row, left in rows if left or not row)
+    else:
+        text = " ".join(filter(None, (new.get(unit, unit) for unit in units(fact))))
+    return text if any(map(str.isalnum, text)) else ""
+
+
+def reworded(block: str, fact: Fact, text: str) -> str:
+    """Return *block*, the lines of a fact as they stand in the file, with another text. The mark,
+    the indentation and what follows the text stay."""
+    mark = _ITEM.match(_LINE_END.split(block, maxsplit=1)[0]) if fact.kind in _ITEMS else None
+    rows = fact.text.split("\n")
+    start = block.index(rows[0], mark.start(3) if mark else 0)
+    end = block.rindex(rows[-1]) + len(rows[-1])
+    newline = "\r\n" if "\r\n" in block else "\n"
+    return block[:start] + text.replace("\n", newline) + block[end:]
+
+
+def sentences(text: str) -> tuple[str, ...]:
+    """Return the texts between sentence ends, also where the end may be an abbreviation."""
+    return tuple(piece for piece in _SENTENCE.split(text) if piece)
+
+
 def normal(text: str) -> str:
-    """The text without case, white space, punctuation and coding of characters: what ids are
-    made of. A text of nothing else stays, folded."""
+    """Return the tokens of the text (``jenny.text_normalisation``), without case, white space and
+    punctuation.
+
+    Ids are made of it. A text without tokens is only folded.
+    """
     return _kept_normal(text) if len(text) <= _SHORT_CHARS else _normal(text)
 
 
 def _normal(text: str) -> str:
-    folded = fold(text)
-    if not folded.isascii():
-        words = _TOKEN.findall(folded)
-        kept = [word for word in words if _counts(word)]
-    else:
-        kept = _ASCII_TOKEN.findall(folded)
-    return " ".join(kept) or " ".join(folded.split())
+    return " ".join(tokens(text)) or " ".join(fold(text).split())
 
 
-# The lines of a file are compared again and again.
+# The lines of a file are compared repeatedly.
 _kept_normal = lru_cache(maxsize=10_000)(_normal)
 
 
 def digest(text: str) -> str:
-    """SHA-256 of the text in its normal form; an id is the beginning of it."""
+    """Return the SHA-256 of the normal form; an id is its beginning."""
     return hashlib.sha256(normal(text).encode("utf-8", "replace")).hexdigest()
 
 
-def fold(text: str) -> str:
-    """Case and the coding of characters levelled, invisible characters left out."""
-    if text.isascii():
-        return text.casefold()
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    if folded.isprintable():
-        return folded
-    return "".join(char for char in folded if unicodedata.category(char) not in {"Cf", "Cs"})
+def digests(text: str) -> tuple[str, ...]:
+    """Return the digest, and that of earlier versions when it differs: archive files and database
+    rows may have it."""
+    return tuple(dict.fromkeys((digest(text), earlier_digest(text))))
 
 
-_NUMBER = r"(?<![\w.,])[-+\u2212]?\d+(?:[.,:/'\u2019-]\d+)*%?(?!\w)"
-_WORDS = r"[^\W_]+(?:['\u2019][^\W_]+)*(?:[+#]+(?!\w))?"
-_ASCII_TOKEN = re.compile(rf"{_NUMBER}|{_WORDS}|\$", re.ASCII)
-_TOKEN = re.compile(rf"{_NUMBER}|{_WORDS}|[^\w\s]")
+def short_sentences(line: str) -> tuple[str, ...]:
+    """Return the sentences of a line, also those of two words, which ``units`` leaves with the
+    next one."""
+    return tuple(_sentences(" ".join(line.split()), least=2))
 
 
-def _counts(token: str) -> bool:
-    """Whether a token is more than punctuation: a word, a number, a sign such as an emoji."""
-    if len(token) > 1 or token.isalnum():
-        return True
-    return unicodedata.category(token) in {"So", "Sc"}
-
-
-def _sentences(line: str) -> Iterator[str]:
-    """The sentences of a line; what ends in an abbreviation is taken with what follows."""
+def _sentences(line: str, least: int = _SENTENCE_WORDS) -> Iterator[str]:
+    """Split a line into sentences; an abbreviation's full stop ends none."""
     waiting = ""
     for piece in _SENTENCE.split(line):
         waiting = f"{waiting} {piece}" if waiting else piece
-        if len(_WORD.findall(piece)) >= _SENTENCE_WORDS or not piece.isascii():
+        is_long = len(_WORD.findall(piece)) >= least or not piece.isascii()
+        if is_long and not _ABBREVIATED.search(piece):
             yield waiting
             waiting = ""
     if waiting:
@@ -149,10 +172,9 @@ def _sentences(line: str) -> Iterator[str]:
 
 
 class _Scanner:
-    """One pass over the lines of a file."""
-
-    def __init__(self, lines: list[str]) -> None:
+    def __init__(self, lines: list[str], comments: dict[int, int]) -> None:
         self.lines = lines
+        self.comments = comments
         self.at = 0
         self.heading = ""
         self.items: list[tuple[int, str]] = []
@@ -168,7 +190,7 @@ class _Scanner:
                 self.at += 1
 
     def _header(self) -> Iterator[Fact]:
-        """The header of a skill: each line of it is a fact of its own."""
+        """Read the header of a skill; each of its lines is a fact."""
         for end in range(1, min(len(self.lines), 200)):
             if self.lines[end].rstrip() == "---":
                 yield self._made("rule", 0, 0)
@@ -185,8 +207,8 @@ class _Scanner:
             self.items = []
         if fence := _FENCE.match(line):
             yield self._block("code", start, self._end_of_fence(fence[1]))
-        elif stripped.startswith("<!--"):
-            yield self._block("comment", start, self._end_of_comment())
+        elif start in self.comments:
+            yield self._block("comment", start, self.comments[start])
         elif _HEADING.match(line):
             self.heading = stripped.strip("#").strip()
             self.items = []
@@ -204,7 +226,7 @@ class _Scanner:
             yield self._block("paragraph", start, self.at)
 
     def _item(self, item: re.Match[str]) -> Fact:
-        """A bullet or a number, with the lines that continue it."""
+        """Read a bullet or a number with the lines that continue it."""
         start = self.at
         indent = len(item[1].expandtabs(4))
         self.items = [row for row in self.items if row[0] < indent]
@@ -221,12 +243,12 @@ class _Scanner:
         return fact
 
     def _begins(self, number: int) -> bool:
-        """Whether something new begins at a line, or nothing stands there."""
         line = self.lines[number]
         stripped = line.strip()
         return (
             not stripped
-            or stripped.startswith(("<!--", "|"))
+            or number in self.comments
+            or stripped.startswith("|")
             or _is_rule(stripped)
             or any(pattern.match(line) for pattern in (_HEADING, _ITEM, _FENCE))
         )
@@ -235,12 +257,6 @@ class _Scanner:
         for number in range(self.at + 1, len(self.lines)):
             line = self.lines[number].strip()
             if line.startswith(fence) and not line.strip(fence[0]):
-                return number
-        return len(self.lines) - 1
-
-    def _end_of_comment(self) -> int:
-        for number in range(self.at, len(self.lines)):
-            if "-->" in self.lines[number]:
                 return number
         return len(self.lines) - 1
 
@@ -258,6 +274,34 @@ class _Scanner:
 
 
 def _is_rule(stripped: str) -> bool:
-    """Whether a line is only a line: ``---``, ``* * *``, ``===``."""
+    """True for rules: ``---``, ``* * *``, ``===``."""
     signs = set(stripped) - {" ", "\t"}
     return len(signs) == 1 and signs <= _RULERS and sum(map(stripped.count, signs)) >= 3  # noqa: PLR2004 - Markdown's own
+
+
+_NUMBER = r"(?<![\w.,])[-+\u2212]?\d+(?:[.,:/'\u2019-]\d+)*%?(?!\w)"
+_WORDS = r"[^\W_]+(?:['\u2019][^\W_]+)*(?:[+#]+(?!\w))?"
+_ASCII_TOKEN = re.compile(rf"{_NUMBER}|{_WORDS}|\$", re.ASCII)
+_TOKEN = re.compile(rf"{_NUMBER}|{_WORDS}|[^\w\s]")
+
+
+def earlier_digest(text: str) -> str:
+    """Return the SHA-256 of the text in the normal form of earlier versions."""
+    folded = _fold(text)
+    if folded.isascii():
+        kept = _ASCII_TOKEN.findall(folded)
+    else:
+        kept = [token for token in _TOKEN.findall(folded) if _counts(token)]
+    normal = " ".join(kept) or " ".join(folded.split())
+    return hashlib.sha256(normal.encode("utf-8", "replace")).hexdigest()
+
+
+def _fold(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return "".join(char for char in folded if unicodedata.category(char) not in {"Cf", "Cs"})
+
+
+def _counts(token: str) -> bool:
+    if len(token) > 1 or token.isalnum():
+        return True
+    return unicodedata.category(token) in {"So", "Sc"}

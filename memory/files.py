@@ -1,4 +1,4 @@
-"""The memory files: one table that everything about them is read from."""
+"""The table of the memory files."""
 
 import os
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from jenny.workspace import names
 class MemoryFile:
     """A file that holds what Jenny remembers.
 
-    ``name`` is what code and tables call it, ``title`` what pages do. ``budget_key`` is the setting
-    that bounds what Dream writes to it. ``template`` is the path of the text it begins with
-    (``jenny.workspace.seed``). ``archived``: what leaves it is kept under ``memory/archive``.
+    ``name`` is used in code and tables, ``title`` on pages. ``budget_key`` is the setting that
+    limits what Dream writes to it. ``template`` is the path of its first text
+    (``jenny.workspace.seed``). ``archived``: what is removed from it is kept under
+    ``memory/archive``.
     """
 
     name: str
@@ -40,7 +41,7 @@ MEMORY_FILES: tuple[MemoryFile, ...] = (
         name="user",
         title="USER.md",
         path="USER.md",
-        purpose="What stays true about the person: identity, preferences, ways of speaking.",
+        purpose="What stays true about the person: identity, habits, how they like to be answered.",
         budget_key="agents.defaults.dream.userBudgetChars",
         template="USER.md",
         archived=True,
@@ -49,7 +50,7 @@ MEMORY_FILES: tuple[MemoryFile, ...] = (
         name="soul",
         title="SOUL.md",
         path="SOUL.md",
-        purpose="How Jenny speaks and behaves.",
+        purpose="Who Jenny is: her character and her voice.",
         budget_key="agents.defaults.dream.soulBudgetChars",
         template="SOUL.md",
         archived=False,
@@ -65,17 +66,17 @@ SKILL_FILE = "SKILL.md"
 HISTORY = "memory/history.jsonl"
 CURSOR = "memory/.dream_cursor"
 
-# What versions are kept of (``jenny.workspace.versions.tracked``) is exactly what Dream can write,
-# with its cursor and guide: a test holds the two tables against each other.
+# A test compares this with ``jenny.workspace.versions.tracked_files``: versions are kept of exactly
+# what Dream can write, with its cursor and guide.
 _SPELLINGS = {names.disguised(path): path for path in (*BY_PATH, CURSOR, GUIDE, INSTRUCTIONS)}
 
 
 def memory_file(root: Path, path: str) -> MemoryFile | None:
-    """The memory file at *path* of the workspace in the real folder *root*, also where the file's
-    own name is a link that leads there."""
+    """Return the memory file at *path* of the real folder *root*, also when the file's own name
+    is a link to it."""
     if (found := BY_PATH.get(path)) is not None:
         return found
-    if is_book(path):
+    if is_managed_file(path):
         return None
     for file in MEMORY_FILES:
         named = root / file.path
@@ -84,15 +85,13 @@ def memory_file(root: Path, path: str) -> MemoryFile | None:
     return None
 
 
-def is_book(path: str) -> bool:
-    """Whether it is one of the pipeline's own books: the history, the cursors, what was
-    forgotten and pinned."""
+def is_managed_file(path: str) -> bool:
+    """True for files that the pipeline maintains: history, cursors, tombstones, pins."""
     return path == HISTORY or path.startswith("memory/.")
 
 
 @lru_cache(maxsize=4_096)
 def skill_of(path: str) -> str | None:
-    """The folder of the skill whose ``SKILL.md`` this is, in any spelling; else ``None``."""
     match [names.disguised(part) for part in path.split("/")]:
         case [folder, _, file] if (folder, file) == (SKILLS, SKILL_FILE.casefold()):
             return path.split("/")[1]
@@ -101,5 +100,5 @@ def skill_of(path: str) -> str | None:
 
 @lru_cache(maxsize=4_096)
 def canonical(path: str) -> str:
-    """The one right spelling of a file that this table knows; any other path as it is."""
+    """Return the canonical spelling of a file in this table; any other path unchanged."""
     return _SPELLINGS.get("/".join(names.disguised(part) for part in path.split("/")), path)

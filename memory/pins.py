@@ -1,33 +1,36 @@
-"""Pins: lines that unattended writers leave as they are. Kept in ``memory/.pins.jsonl``.
+"""Pins: lines that unattended writers leave as they are, in ``memory/.pins.jsonl``.
 
-A pin names a line by its text, so that it stays with the line wherever in the file that goes, and
-also when a person rewords it a little. A pin on line 0 is on the whole file.
+A pin names a line by its text, so it stays with a line that moves or is reworded slightly. A pin
+on line 0 is on the whole file.
+
+An unreadable line may be a pin: the file that it names counts as pinned whole; without a name,
+unattended writers write nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jenny.workspace import acts, names, paths
+from jenny.workspace import names, paths, transactions
 from jenny.workspace.errors import WriteRefused
+from jenny.workspace.file_cache import StampedFiles
 from jenny.workspace.files import open_workspace
-from jenny.workspace.rules import Actor, Change
-from jenny.workspace.stamped import StampedFiles
-from memory import files, ledger
+from jenny.workspace.write_rules import Actor, Change
+from memory import files, ledgers
 from memory.errors import NotPinned
 from memory.facts import Fact, decoded, normal, stated
-from memory.near import Index
+from memory.text_similarity import Index
 
 PATH = "memory/.pins.jsonl"
-UNATTENDED = frozenset({"dream", "review"})
 _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A pinned line. ``line``: where it stands now, 0 for a whole file, ``None``: nowhere."""
+    """A pinned line. ``line`` is its present line, 0 for a whole file, ``None`` when it is
+    missing."""
 
     path: str
     text: str
@@ -37,26 +40,23 @@ class Pin:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole file is pinned."""
         return not self.text
 
 
 @dataclass(frozen=True)
 class State:
-    """The pins that hold, by file."""
-
     by_path: dict[str, tuple[Pin, ...]]
     skipped: tuple[int, ...] = ()
     problem: str = ""
 
 
 def state(root: Path) -> State:
-    """The pins of the workspace at *root*, as their file says it now."""
-    return _derive(root) if ledger.is_odd(root, PATH) else _STATES.read(root)
+    """Read the pins of the workspace from their file."""
+    return _derive(root) if ledgers.is_odd(root, PATH) else _STATES.read(root)
 
 
 def pins(root: Path, path: str = "") -> tuple[Pin, ...]:
-    """Every pin, or those of one file, with the line where each stands now."""
+    """Return all pins, or those of one file, with the present line of each."""
     real = paths.real_root(root)
     found = []
     for where, rows in state(real).by_path.items():
@@ -73,37 +73,76 @@ def pin(root: Path, path: str, line: int, actor: Actor) -> Pin:
     """Pin the fact on a *line* (from 1) of a memory file or skill; 0 pins the whole file.
 
     Raises:
-        NotPinned: the file is none of these, or nothing stands in that line.
+        NotPinned: it is no such file, or the line is empty.
         WriteFailed, LockTimeout: nothing was changed.
     """
     real, where, fact = _meant(root, path, line)
     text = fact.text if fact else ""
-    with acts.locked(real):
+    with transactions.lock_workspace(real):
         for row in pins(real, where):
             if row.text == text or (fact and row.line == fact.first):
                 return row
-        entry: dict[str, Any] = {"path": where, "text": text, "at": ledger.now()}
+        entry: dict[str, Any] = {"path": where, "text": text, "at": ledgers.now()}
         entry |= {"actor": actor.kind} | ({"heading": fact.heading} if fact else {})
-        ledger.land(real, [ledger.added(real, PATH, [entry], None)])
+        ledgers.land(real, [ledgers.added(real, PATH, [entry], None)])
     return Pin(where, text, entry["at"], fact.heading if fact else "", fact.first if fact else 0)
 
 
 def unpin(root: Path, path: str, line: int, actor: Actor) -> Pin:
-    """Take the pin off a *line*, off the whole file (0).
+    """Remove the pin of a *line* or of the whole file (0).
 
     Raises:
         NotPinned: there is no pin.
         WriteFailed, LockTimeout: it stays.
     """
     real, where, fact = _meant(root, path, line)
-    with acts.locked(real):
+    with transactions.lock_workspace(real):
         sought = fact.first if fact else 0
         found = next((row for row in pins(real, where) if row.line == sought), None)
         if found is None:
             raise NotPinned(f"Line {line} of {names.shown(where)} has no pin.")
-        row: dict[str, Any] = {"path": where, "unpinned": found.text, "at": ledger.now()}
-        ledger.land(real, [ledger.added(real, PATH, [row | {"actor": actor.kind}], None)])
+        row: dict[str, Any] = {"path": where, "unpinned": found.text, "at": ledgers.now()}
+        ledgers.land(real, [ledgers.added(real, PATH, [row | {"actor": actor.kind}], None)])
     return found
+
+
+def move_pins(root: Path, moves: Sequence[tuple[Pin, Pin]], actor: Actor) -> list[Change]:
+    """Return the change that puts each pin where the one beside it is, for the transaction that
+    writes the lines; call it under the workspace's lock.
+
+    Raises:
+        WriteFailed: the ledger cannot be read.
+    """
+    rows: list[dict[str, Any]] = []
+    for old, new in moves:
+        if (old.path, old.text) != (new.path, new.text) and not old.is_whole:
+            was = {"path": old.path, "text": old.text, "heading": old.heading}
+            rows += _moved(old, new, actor)
+            rows[-1] |= {"run": actor.run, "was": was}
+    return [ledgers.added(root, PATH, rows, None)] if rows else []
+
+
+def undo_moved_pins(root: Path, run: str, undone: Collection[str], actor: Actor) -> list[Change]:
+    """Return the change that puts the pins back that *run* moved, where both files were undone.
+
+    Raises:
+        WriteFailed: the ledger cannot be read.
+    """
+    there = {(row.path, row.text) for rows in state(root).by_path.values() for row in rows}
+    found: list[dict[str, Any]] = []
+    for row in ledgers.read_ledger(root, PATH).rows:
+        was, path, text = row.get("was"), str(row.get("path")), str(row.get("text"))
+        if row.get("run") == run and isinstance(was, dict) and (path, text) in there:
+            old = Pin(str(was.get("path")), str(was.get("text")), "", str(was.get("heading", "")))
+            if {path, old.path} <= set(undone):
+                found += _moved(Pin(path, text), old, actor)
+    return [ledgers.added(root, PATH, found, None)] if found else []
+
+
+def _moved(old: Pin, new: Pin, actor: Actor) -> list[dict[str, Any]]:
+    now = {"at": ledgers.now(), "actor": actor.kind}
+    pinned = {"path": new.path, "text": new.text, "heading": new.heading}
+    return [{"path": old.path, "unpinned": old.text} | now, pinned | now]
 
 
 def guard(change: Change) -> None:
@@ -112,7 +151,7 @@ def guard(change: Change) -> None:
     Raises:
         WriteRefused: with rule ``pinned``; the answer is final.
     """
-    if change.actor.kind not in UNATTENDED or change.old is None:
+    if not change.actor.is_unattended or change.old is None:
         return
     now = state(change.workspace)
     if now.problem:
@@ -140,7 +179,7 @@ def _refusal(path: str, what: str) -> str:
 
 
 def _held(rows: Sequence[Pin], there: list[Fact]) -> list[Fact | None]:
-    """For each pin the fact that it is on: the same text, else a near one."""
+    """Return the fact of each pin: the same text, else a near one."""
     same = {normal(fact.text): fact for fact in reversed(there)}
 
     @cache
@@ -157,7 +196,7 @@ def _held(rows: Sequence[Pin], there: list[Fact]) -> list[Fact | None]:
 
 
 def _meant(root: Path, path: str, line: int) -> tuple[Path, str, Fact | None]:
-    """The workspace's real folder, the file and the fact on the line."""
+    """Return the workspace's real folder, the file and the fact on the line."""
     workspace = open_workspace(root, Actor("pipeline"))
     where = workspace.relative(path)
     if files.memory_file(workspace.root, where) is None and files.skill_of(where) is None:
@@ -181,22 +220,35 @@ def _data(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _derive(root: Path) -> State:
-    found = ledger.read(paths.real_root(root), PATH)
+def state_by(found: ledgers.Ledger) -> State:
+    """Return the pins that hold by these rows."""
     rows: dict[tuple[str, str], Pin] = {}
-    for row in found.rows:
+    unpinned: set[str] = set()
+    for row, is_sure in found.checked_rows():
         path, text, gone = row.get("path"), row.get("text"), row.get("unpinned")
         if not isinstance(path, str):
             continue
         if isinstance(gone, str):
             rows.pop((path, gone), None)
+            unpinned |= {path} if is_sure and not gone else set()
         elif isinstance(text, str):
             heading, at = row.get("heading"), row.get("at")
             rows[path, text] = Pin(path, text, str(at or ""), str(heading or ""))
+    problem = found.problem
+    for damaged, line in zip(found.damaged_texts("path"), found.damaged, strict=True):
+        # A pin stays when its removal cannot be read.
+        if damaged is None:
+            problem = problem or f"A line of {PATH} cannot be read."
+        elif b'"unpinned"' not in line and damaged not in unpinned:
+            rows.setdefault((damaged, ""), Pin(damaged, ""))
     by_path: dict[str, tuple[Pin, ...]] = {}
     for one in rows.values():
         by_path[one.path] = (*by_path.get(one.path, ()), one)
-    return State(by_path, found.skipped, found.problem)
+    return State(by_path, found.skipped, problem)
+
+
+def _derive(root: Path) -> State:
+    return state_by(ledgers.read_ledger(paths.real_root(root), PATH))
 
 
 _STATES: StampedFiles[State] = StampedFiles((PATH,), _derive)

@@ -1,12 +1,12 @@
-"""Skills: ways of doing things, one folder each, ``skills/<slug>/SKILL.md``.
+"""Skills: instructions for tasks, one folder each, ``skills/<slug>/SKILL.md``.
 
-The folder's name is the skill's. Its header may have ``description``, ``always: true`` (the
-whole text goes into every prompt) and ``disabled: true``. A header that cannot be understood
-makes the skill *broken*: it is listed as such with the reason, and its bytes are left alone.
-Some skills ship with the program; the workspace's own of the same name wins.
+The folder's name is the skill's. Its header may have ``description``, ``always: true`` (the whole
+text is in every prompt) and ``disabled: true``. An invalid header makes the skill *broken*: it is
+listed with the reason, and its file is left alone. Some skills are bundled; the workspace's own
+of the same name wins.
 
-A skill that Dream made says so (``made-by: dream``). With ``always: true`` it is listed like any
-other until the user has agreed to just that text (``memory.approved``).
+Dream's skills say ``made-by: dream``. With ``always: true`` such a skill is only listed until the
+user has approved this very text (``memory.approved_skills``).
 """
 
 import re
@@ -18,25 +18,32 @@ from pathlib import Path
 from jenny.agent.prompt import Block, framed, one_line
 from jenny.markdown import front_matter
 from jenny.workspace import names
-from jenny.workspace.content import version_of
-from jenny.workspace.reading import Reading
-from jenny.workspace.stamped import StampedFolder
-from memory import approved, suspect, switched_off
-from memory.approved import Yes
+from jenny.workspace.content import Reading, version_of
+from jenny.workspace.file_cache import StampedFolder
+from memory import approved_skills, disabled_skills, injection_scan
+from memory.approved_skills import Yes
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SHIPPED = Path(__file__).with_name("bundled")
 _FLAGS = ("always", "disabled")
+_READ_FILE = "When a task fits one, read its file before you begin."
+_READ_SKILL = "When a task fits one, read it with `read_skill` before you begin."
+_PATH_IN_LIST = re.compile(r" — skills/\S+/SKILL\.md$", re.MULTILINE)
+_WAITING_PATH = re.compile(r"^- skills/([^/\s]+)/SKILL\.md:", re.MULTILINE)
 MADE_BY = "made-by"
+# Lines of a header that say nothing about the task.
+HEADER_LINE = re.compile(rf"---\s*$|(?:name|{MADE_BY}|always|disabled):")
 _DREAM = "dream"
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. *text* is its body where that goes into the prompt, or the whole file of one
-    that ships; *problem* says why it is broken, if it is (so does its description then);
-    *suspect* what in it should be looked at, if anything. *version*: of the file, where a yes of
-    the user's hangs on it."""
+    """One skill.
+
+    *text* is the body for the prompt, or the whole file of a bundled one. *problem* says why it
+    is broken, as its description does then. *suspect* names findings of the injection scan.
+    *version* is that of the file, for approvals.
+    """
 
     name: str
     description: str
@@ -51,53 +58,49 @@ class Skill:
     version: str = ""
 
     def waits(self, agreed: Collection[Yes]) -> bool:
-        """Whether it is to be read in every conversation and the user has not agreed yet."""
+        """True when it asks to be read in every conversation and is not approved."""
         return self.always and self.by_dream and (self.path, self.version) not in agreed
 
 
 @dataclass(frozen=True, slots=True)
 class Skills:
-    """The skills of a workspace, and what they give to a prompt."""
-
     all: tuple[Skill, ...]
     always: Block
     listed: Block
-    # Whether the user's yes to one of them has a say in the blocks.
+    # True when an approval of one of them affects the blocks.
     asks: bool = False
 
 
 def listing(root: Path) -> tuple[Skill, ...]:
-    """Every skill of the workspace at *root* that is not switched off, by its header or by the
-    person, by name."""
-    off = switched_off.names_off(root)
+    """List the workspace's enabled skills, by name."""
+    off = disabled_skills.names_off(root)
     found = _SKILLS.read(root).all
     return tuple(skill for skill in found if not skill.disabled and skill.name not in off)
 
 
-def every(root: Path) -> tuple[Skill, ...]:
-    """Every skill of the workspace at *root* and those that ship, by name."""
+def all_skills(root: Path) -> tuple[Skill, ...]:
+    """List the workspace's skills and the bundled ones, by name."""
     return _SKILLS.read(root).all
 
 
 def waiting(root: Path) -> tuple[Skill, ...]:
-    """Skills that wait for the user's yes before they are read in every conversation."""
-    agreed = approved.approved(root)
+    """List skills that wait for approval."""
+    agreed = approved_skills.approved(root)
     return tuple(skill for skill in listing(root) if skill.waits(agreed))
 
 
 def blocks(root: Path) -> tuple[Block, Block]:
-    """The always-on skills in full, and the list of the others; a text may be empty."""
+    """Return the always-on skills in full and the list of the others; either may be empty."""
     found = _SKILLS.read(root)
-    off = switched_off.names_off(root)
+    off = disabled_skills.names_off(root)
     if found.asks or off:
         left = [skill for skill in found.all if skill.name not in off]
-        return _blocks(left, approved.approved(root))
+        return _blocks(left, approved_skills.approved(root))
     return found.always, found.listed
 
 
 @cache
 def shipped() -> tuple[Skill, ...]:
-    """The skills that come with the program."""
     found = []
     for file in sorted(_SHIPPED.glob("*/SKILL.md")):
         text = file.read_text(encoding="utf-8")
@@ -107,12 +110,12 @@ def shipped() -> tuple[Skill, ...]:
 
 @cache
 def shipped_files() -> dict[str, str]:
-    """The shipped skills' files, by the path at which a model reads them."""
+    """Return the files of the bundled skills by the path at which a model reads them."""
     return {skill.path: skill.text for skill in shipped()}
 
 
 def unfit_name(name: str) -> str:
-    """Why a skill may not have this name; empty when it may."""
+    """Return why a skill may not have this name; empty when it may."""
     if not NAME.fullmatch(name):
         return "its folder's name is not made of up to 64 letters, digits, - and _"
     if why := names.unfit(name):
@@ -125,25 +128,25 @@ def parse(name: str, text: str) -> Skill:
     path = f"skills/{name}/SKILL.md"
     if why := unfit_name(name):
         return _broken(name, path, why)
-    header = front_matter.read(text)
+    header = front_matter.read_front_matter(text)
     if header.problem:
         return _broken(name, path, header.problem)
     for flag in _FLAGS:
-        if not isinstance(header.values.get(flag, False), bool | None):
+        if front_matter.parse_flag(header.values.get(flag)) is None:
             return _broken(name, path, f"{flag} is neither true nor false")
     description = header.values.get("description")
-    if not isinstance(description, str | int | float | None):
+    if not isinstance(description, str | None):
         return _broken(name, path, "its description is no text")
-    always = header.values.get("always") is True
+    always = bool(front_matter.parse_flag(header.values.get("always")))
     return Skill(
         name,
-        one_line(str(description or "")) or name,
+        one_line(description or "") or name,
         path,
         text=header.body if always else "",
         always=always,
-        disabled=header.values.get("disabled") is True,
+        disabled=bool(front_matter.parse_flag(header.values.get("disabled"))),
         by_dream=header.values.get(MADE_BY) == _DREAM,
-        suspect=next(suspect.findings(text), ""),
+        suspect=next(injection_scan.findings(text), ""),
     )
 
 
@@ -157,6 +160,9 @@ def _read(name: str, reading: Reading) -> Skill | None:
         return None
     if reading.problem:
         return _broken(name, reading.path, reading.problem)
+    if reading.is_hard_link:  # as for the tools that read files
+        why = "its file is a hard link; put a copy in its place"
+        return _broken(name, reading.path, why)
     skill = parse(name, reading.text)
     if skill.always and skill.by_dream:
         return replace(skill, version=version_of(reading.data))
@@ -194,10 +200,7 @@ def _always_block(skills: Sequence[Skill]) -> Block:
 def _listed_block(skills: Sequence[Skill], agreed: Collection[Yes]) -> Block:
     if not skills:
         return Block("skills", "")
-    about = (
-        "# Skills\n\nWays of doing things, written down. When a task fits one, read its file "
-        "before you begin."
-    )
+    about = f"# Skills\n\nWays of doing things, written down. {_READ_FILE}"
     rows = [f"- {skill.name}: {skill.description} — {skill.path}" for skill in skills]
     broken = [skill for skill in skills if skill.problem]
     problem = ""
@@ -214,8 +217,14 @@ def _listed_block(skills: Sequence[Skill], agreed: Collection[Yes]) -> Block:
     return Block("skills", "\n".join([about, "", *rows]), source="skills/", problem=problem)
 
 
+def without_paths(listed: Block) -> Block:
+    """Return the list of skills for a run that reads them by name."""
+    text = _PATH_IN_LIST.sub("", listed.text.replace(_READ_FILE, _READ_SKILL))
+    return replace(listed, text=_WAITING_PATH.sub(r"- \1:", text))
+
+
 def _look_at(skills: Sequence[Skill]) -> str:
-    """What a person should look at in these skills; empty: nothing."""
+    """Return the findings of the injection scan in these skills; empty without any."""
     odd = next((skill for skill in skills if skill.suspect), None)
     return f"Look at the skill “{odd.name}”: {odd.suspect}." if odd else ""
 

@@ -1,4 +1,4 @@
-"""What is said of versions in the chat: Markdown, bounded, with nothing in it that runs away."""
+"""Markdown about versions for the chat, of bounded length and with escaped contents."""
 
 import datetime as dt
 from collections.abc import Callable, Sequence
@@ -7,12 +7,12 @@ from pathlib import Path
 from jenny.workspace import diffs
 from jenny.workspace.diffs import code_span
 from jenny.workspace.errors import VersionAmbiguous, VersionsOff, WorkspaceError
-from jenny.workspace.versions import messages, scan
+from jenny.workspace.versions import messages, tracked_files
 from jenny.workspace.versions.history import FileChange, History, open_history
 from jenny.workspace.versions.messages import Version
-from jenny.workspace.versions.sieve import LeftOut
-from jenny.workspace.versions.tracked import CURSOR
-from jenny.workspace.versions.undo import CursorStep, Step, Undone, cursor_in, undo
+from jenny.workspace.versions.tracked_files import CURSOR
+from jenny.workspace.versions.undo import CursorStep, LeftOut, Step, Undone, cursor_in
+from memory.undo_run import kept_out_text, undo_run
 
 LISTED = 10
 FILES_NAMED = 20
@@ -23,7 +23,7 @@ TIME = "%Y-%m-%d %H:%M"
 
 
 def log_text(root: Path, argument: str, zone: dt.tzinfo) -> str:
-    """The answer to ``/dream-log [id]``; *zone* is what times are shown in."""
+    """Answer ``/dream-log [id]``; *zone* is that of the times."""
     try:
         with open_history(root) as history:
             if argument.strip():
@@ -50,16 +50,18 @@ def restore_text(
     account: int | None,
     back: Callable[[Sequence[str]], str] | None = None,
 ) -> str:
-    """The answer to ``/dream-restore [id]``: the list to choose from, or what was undone.
+    """Answer ``/dream-restore [id]``: the list to choose from, or what was reverted.
 
-    *back*: the page that brings what was left out back, by the ids of what is forgotten.
+    *back* returns the page that brings back lines that were left out, by the ids of their
+    tombstones.
     """
     try:
         with open_history(root) as history:
             if not argument.strip():
                 return _choice(root, history, zone)
             version = history.resolve(argument.split(maxsplit=1)[0])
-        return undone_text(undo(root, version.sha, account=account), zone, back)
+        told = undone_text(undo_run(root, version.sha, account=account), zone, back)
+        return "\n\n".join(filter(None, (told, kept_out_text(root, version.sha))))
     except VersionAmbiguous as error:
         return _candidates(root, error, zone)
     except WorkspaceError as error:
@@ -69,17 +71,14 @@ def restore_text(
 def undone_text(
     done: Undone, zone: dt.tzinfo, back: Callable[[Sequence[str]], str] | None = None
 ) -> str:
-    """What undoing a version did; *back* as in ``restore_text``."""
     version = done.plan.version
     forgotten = _left_out_text(done, back)
     if not done.written:
         but = ", but for what you had forgotten" if forgotten else ""
-        same = f"every file is already as it was before `{version.short}`{but}"
+        same = f"every file is already as it was before that{but}"
         return f"Nothing to do: {same}. Nothing was written.\n\n{forgotten}".rstrip()
-    parts = [f"Undone: `{version.short}` of {_time(version, zone)}, {code_span(version.subject)}."]
-    if done.version is not None:
-        parts[0] += f" The new version is `{done.version.short}`."
-    else:
+    parts = [f"Undone: {_title(version)}, {_time(version, zone)}."]
+    if done.version is None:
         parts[0] += f" It has no version yet: {done.problem} The next version will hold it."
     parts.append(_bullets([_step_row(step) for step in done.written], "file"))
     moved = [step for step in done.written if step.label == "moved on"]
@@ -90,8 +89,7 @@ def undone_text(
         )
     parts.append(forgotten)
     if done.pending:
-        ids = ", ".join(f"`{row.short}`" for row in done.pending[:LISTED])
-        parts.append(f"Before that, what was in no version yet was kept in {ids}.")
+        parts.append("Before that, what was in no version yet was kept in one of its own.")
     parts.append(cursor_sentence(done.plan.cursor))
     if done.version is not None:
         parts.append(
@@ -102,7 +100,7 @@ def undone_text(
 
 
 def left_out_lines(left_out: dict[str, tuple[LeftOut, ...]]) -> list[tuple[str, str, str]]:
-    """What does not come back: the file, the line as it is shown, the id of what is forgotten."""
+    """List lines that stay away: file, displayed line, id of the tombstone."""
     rows = []
     for path, lines in left_out.items():
         for line in lines:
@@ -113,35 +111,52 @@ def left_out_lines(left_out: dict[str, tuple[LeftOut, ...]]) -> list[tuple[str, 
 
 
 def cursor_sentence(cursor: CursorStep) -> str:
-    """What becomes of Dream's cursor, as a sentence; empty when there is nothing to say."""
+    """Say what becomes of the notes of an undone run; empty without news."""
     if cursor.moves and cursor.before is not None and cursor.after is not None:
         first, last = cursor.after + 1, cursor.before
         count = last - first + 1
-        entries = f"Entry {last} of" if count == 1 else f"Entries {first} to {last} of"
-        verb = "is" if count == 1 else "are"
-        return f"{entries} the history ({count:,}) {verb} offered to Dream again."
+        notes = f"Note {last}" if count == 1 else f"Notes {first} to {last} ({count:,})"
+        return f"{notes} of the history will be tried again with the next update."
     if cursor.entries is not None and cursor.before is not None:
-        return (
-            f"Dream's cursor stays at {cursor.before}: newer runs stand, so no entry is offered "
-            "again."
-        )
+        return "Newer updates stand, so its notes are not tried again."
     return ""
 
 
-def kind_label(version: Version) -> str:
-    """What kind of version it is, in words."""
-    labels = {
-        "dream": "Dream",
-        "restore": "an undoing",
-        "edits": f"edits made outside Dream ({version.actor or 'unknown'})",
-        "first": "the first version",
-        "foreign": "made by another program",
-    }
-    return labels[version.kind]
+# The subjects of a run's versions in everyday words.
+_UPDATES = {
+    "manual run": "Memory update, started by hand",
+    "scheduled run": "Memory update",
+    "interrupted run": "Memory update, interrupted",
+    "review pass": "Review of the memory files",
+}
+# By the actor who made changes outside Dream.
+_EDITS = {
+    "browser": "Changed by you on a page",
+    "chat": "Changed in a chat",
+    "command": "Changed by a command",
+    "outside": "Changed in another program",
+    "gardener": "Changed when a project was tidied",
+    "project": "Changed by a project",
+}
+
+
+def version_title(version: Version) -> str:
+    """Say what a version is, without ids."""
+    if version.kind == "dream":
+        what, part, number = version.subject.partition(": ")[2].partition(" (")
+        return f"{_UPDATES.get(what, 'Memory update')}{part}{number}"
+    if version.kind == "restore":
+        copy = "a backup" if "from the backup" in version.subject else "a snapshot"
+        return "Undid a memory update" if version.undoes else f"Restored {copy}"
+    if version.kind == "edits":
+        return _EDITS.get(version.actor, "Changed outside a memory update")
+    if version.kind == "first":
+        return "Brought in from outside" if version.actor == "outside" else "The first version"
+    return f"Another program: {version.subject}"
 
 
 def _left_out_text(done: Undone, back: Callable[[Sequence[str]], str] | None) -> str:
-    """The lines that did not come back, and how they can; empty when there are none."""
+    """List lines that stayed away and the way to bring them back; empty without any."""
     rows = left_out_lines(done.left_out)
     if not rows:
         return ""
@@ -158,13 +173,8 @@ def _left_out_text(done: Undone, back: Callable[[Sequence[str]], str] | None) ->
 
 
 def _shown(history: History, version: Version, zone: dt.tzinfo) -> str:
-    """One version with its changes."""
     changes = history.changes(version)
-    head = f"**{diffs.plain_path(version.subject)}**".replace("\n", " ")
-    facts = [f"`{version.short}`", _time(version, zone), kind_label(version)]
-    if version.runs:
-        facts.append(f"run {code_span(', '.join(version.runs[:3]))}")
-    parts = [head if version.kind != "foreign" else code_span(version.subject), " · ".join(facts)]
+    parts = [f"**{_title(version)}**, {_time(version, zone)}"]
     files = [row for row in changes if row.path != CURSOR]
     if not files:
         parts.append("It is recorded without a difference in any file.")
@@ -174,12 +184,11 @@ def _shown(history: History, version: Version, zone: dt.tzinfo) -> str:
     if version.can_be_undone:
         parts.append(f"`/dream-restore {version.short}` undoes it.")
     else:
-        parts.append("Only what Dream did, and undoing it, can be undone here.")
+        parts.append("Only a memory update, and undoing one, can be undone here.")
     return "\n\n".join(parts)
 
 
 def _diff(changes: Sequence[FileChange]) -> str:
-    """The bounded difference of several files."""
     text, left_out = "", 0
     for change in changes:
         if len(text) < DIFF_CHARS:
@@ -191,7 +200,7 @@ def _diff(changes: Sequence[FileChange]) -> str:
 
 
 def _choice(root: Path, history: History, zone: dt.tzinfo) -> str:
-    """The versions that can be undone."""
+    """List the versions that can be reverted."""
     newest = history.log(kinds=messages.UNDOABLE, limit=LISTED)
     if not newest:
         return _nothing_yet(root)
@@ -204,9 +213,9 @@ def _choice(root: Path, history: History, zone: dt.tzinfo) -> str:
 
 
 def _nothing_yet(root: Path) -> str:
-    """What to say where there is nothing to show or undo."""
+    """Return the sentence for a history without versions."""
     try:
-        cursor = cursor_in(scan.content(root, CURSOR))
+        cursor = cursor_in(tracked_files.read_tracked_file(root, CURSOR))
     except OSError:
         cursor = None
     if cursor:
@@ -221,7 +230,7 @@ def _nothing_yet(root: Path) -> str:
 
 
 def _candidates(root: Path, error: VersionAmbiguous, zone: dt.tzinfo) -> str:
-    """The versions that an id may mean."""
+    """List the versions that an ambiguous id may mean."""
     try:
         with open_history(root) as history:
             found = [history.version(sha) for sha in error.candidates]
@@ -229,17 +238,15 @@ def _candidates(root: Path, error: VersionAmbiguous, zone: dt.tzinfo) -> str:
         return _problem(problem)
     digits = max(messages.SHORT, _distinct([row.sha for row in found]))
     rows = "\n".join(_row(version, zone, digits) for version in found)
-    return f"{error.sentence} Nothing was changed.\n\n{rows}"
+    return f"{error.message} Nothing was changed.\n\n{rows}"
 
 
 def _distinct(ids: Sequence[str]) -> int:
-    """How many digits tell these ids apart."""
     return next((n for n in range(1, 41) if len({sha[:n] for sha in ids}) == len(ids)), 40)
 
 
 def _problem(error: WorkspaceError) -> str:
-    """What stood in the way."""
-    text = diffs.plain_path(error.sentence)
+    text = diffs.plain_path(error.message)
     plain = "".join(f"\\{char}" if char in "\\`*_[]<>|~$" else char for char in text)
     if isinstance(error, VersionsOff):
         return f"Versions are off: {plain} Everything else works."
@@ -250,8 +257,14 @@ def _time(version: Version, zone: dt.tzinfo) -> str:
     return dt.datetime.fromtimestamp(version.when, zone).strftime(TIME)
 
 
+def _title(version: Version) -> str:
+    """Return the title for Markdown: another program's words are not formatted."""
+    title = version_title(version)
+    return code_span(title) if version.kind == "foreign" else title
+
+
 def _row(version: Version, zone: dt.tzinfo, digits: int = messages.SHORT) -> str:
-    return f"- `{version.sha[:digits]}` {_time(version, zone)} {code_span(version.subject)}"
+    return f"- {_time(version, zone)}, {_title(version)} (`{version.sha[:digits]}`)"
 
 
 def _change_row(change: FileChange) -> str:
@@ -266,18 +279,17 @@ def _step_row(step: Step) -> str:
 
 
 def _lost_row(step: Step) -> str:
-    """What was done to a file since the version, and by which versions."""
+    """Describe what was done to a file since the version, and by which versions."""
     counts = step.lost.counts
     what = "no text" if counts.is_binary else f"+{counts.added} −{counts.removed}"
     if step.found is None:
         what = "it had been deleted"
-    by = ", ".join(f"`{row.short}`" for row in step.later[:3])
-    more = f" and {len(step.later) - 3} more" if len(step.later) > 3 else ""  # noqa: PLR2004 - so many are named
-    return f"- {code_span(step.path)} {what}{f', kept in {by}{more}' if by else ''}"
+    later = len(step.later)
+    kept = f", kept in {later:,} later version{'' if later == 1 else 's'}" if later else ""
+    return f"- {code_span(step.path)} {what}{kept}"
 
 
 def _bullets(rows: Sequence[str], noun: str, most: int = FILES_NAMED) -> str:
-    """Rows, at most so many."""
     left = len(rows) - most
     more = [f"- … and {left:,} more {noun}{'' if left == 1 else 's'}"] if left > 0 else []
     return "\n".join([*rows[:most], *more])

@@ -1,4 +1,4 @@
-"""When each part of Jenny was up, and when it was not."""
+"""Availability of each part of Jenny over the last days."""
 
 import datetime as dt
 from collections.abc import Iterable
@@ -20,27 +20,23 @@ DAYS = 14
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From when to when."""
-
     start: dt.datetime
     end: dt.datetime
 
     @property
     def seconds(self) -> float:
-        """How long."""
         return (self.end - self.start).total_seconds()
 
     @property
     def length(self) -> str:
-        """The same in words."""
         return in_words(self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A part over the days shown: its stretches, the gaps between them, and how it is now.
+    """Availability of a part over the days shown: up times, gaps and the present state.
 
-    ``known_from``: since when there are records; ``None``: there are none.
+    ``known_from`` is the time of the first record, or ``None`` without any.
     """
 
     name: str
@@ -51,8 +47,7 @@ class Line:
     is_up: bool
 
     @property
-    def sentence(self) -> str:
-        """What the picture shows."""
+    def message(self) -> str:
         if self.known_from is None:
             return "It has not been seen yet."
         now = "Up now" if self.is_up else "Not up now"
@@ -69,8 +64,11 @@ def line(
     now: dt.datetime,
     gap: dt.timedelta,
 ) -> Line:
-    """A part's line, of its spans: host, beginning, last sign of life. Up is up on any host. What
-    is shorter than *gap* is none, since a part says only now and then that it is there."""
+    """Build a part's line from its spans of (host, start, last sign of life).
+
+    A part is up when it is up on any host. A gap shorter than *gap* is ignored, since a part
+    reports only now and then.
+    """
     first = now - dt.timedelta(days=DAYS)
     rows = [row for row in spans if row[2] >= first]
     up = merged((Stretch(max(start, first), min(end, now)) for _, start, end in rows), gap)
@@ -92,7 +90,7 @@ def line(
 
 
 def merged(stretches: Iterable[Stretch], gap: dt.timedelta) -> list[Stretch]:
-    """The stretches, those that touch or nearly touch made one."""
+    """Merge stretches that touch or nearly touch."""
     found: list[Stretch] = []
     for one in sorted(stretches, key=lambda row: row.start):
         if found and one.start - found[-1].end <= gap:
@@ -103,7 +101,6 @@ def merged(stretches: Iterable[Stretch], gap: dt.timedelta) -> list[Stretch]:
 
 
 def in_words(seconds: float) -> str:
-    """A length of time: ``3 minutes``, ``2 h 5 min``, ``1 day 4 h``."""
     minutes = max(1, round(seconds / 60))
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)

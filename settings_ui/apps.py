@@ -1,22 +1,24 @@
-"""The settings app."""
+"""Django configuration of the settings app."""
 
 from django.apps import AppConfig
 
+from wikis import signals
+
 
 class SettingsConfig(AppConfig):
-    """Settings pages."""
-
     name = "settings_ui"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Say on every page that all calls are paused, while they are; keep what is deleted."""
-        # Models are ready only now.
-        from jenny.accounts.management import working  # noqa: PLC0415 - apps are loaded first
-        from settings_ui.management import keeping, standing  # noqa: PLC0415 - apps are loaded first
-        from settings_ui.management.backups import making, taking_in  # noqa: PLC0415 - apps are loaded first
+        """Register notices, job kinds and the snapshot before a wiki is deleted."""
+        # Models can be imported only now.
+        from jenny.accounts.services import jobs  # noqa: PLC0415 - apps are loaded first
+        from memory.services import snapshots  # noqa: PLC0415 - apps are loaded first
+        from settings_ui.services import notices, workspace_health  # noqa: PLC0415 - apps are loaded first
+        from settings_ui.services.backups import exporter, import_job  # noqa: PLC0415 - apps are loaded first
 
-        standing.register()
-        keeping.register()
-        working.register(making.KIND, making.ABOUT)
-        working.register(taking_in.KIND, taking_in.ABOUT)
+        notices.register()
+        signals.register_keeper(lambda row: snapshots.take_snapshot(row, "delete").message)
+        jobs.register_job_kind(exporter.KIND, exporter.ABOUT)
+        jobs.register_job_kind(import_job.KIND, import_job.ABOUT)
+        jobs.register_job_kind(workspace_health.KIND, workspace_health.ABOUT)

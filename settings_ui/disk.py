@@ -1,17 +1,18 @@
-"""How much room each part of the data takes, and how long it is kept."""
+"""Disk space used by each part of the data, and how long the data is kept."""
 
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# A folder with more entries is measured in part: a page must not take long to open.
+# A larger folder is measured in part, since the page must not take long to open.
 MOST_ENTRIES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is stored, where, and for how long. ``size``: bytes; ``is_more``: at least that."""
+    """A kind of stored data with its place and retention. ``size`` is in bytes, a lower bound
+    with ``is_more``."""
 
     name: str
     kept: str
@@ -20,7 +21,7 @@ class Part:
 
 
 def part(name: str, kept: str, paths: Iterable[Path], *, most: int = MOST_ENTRIES) -> Part:
-    """A part that lies in those files and folders."""
+    """Measure the files and folders of one part."""
     size, left = 0, most
     for path in paths:
         found, left = _measured(path, left)
@@ -29,14 +30,13 @@ def part(name: str, kept: str, paths: Iterable[Path], *, most: int = MOST_ENTRIE
 
 
 def total(parts: Iterable[Part]) -> Part:
-    """All of them together."""
     rows = list(parts)
     return Part("All", "", sum(row.size for row in rows), any(row.is_more for row in rows))
 
 
 def _measured(path: Path, left: int) -> tuple[int, int]:
-    """Bytes in a file or folder, and how many more entries may be looked at. Links are not
-    followed; what cannot be read counts as nothing."""
+    """Return bytes and remaining entries to look at. Links are not followed; unreadable entries
+    count 0."""
     size = 0
     waiting = [str(path)]
     try:

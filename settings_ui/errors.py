@@ -1,24 +1,21 @@
-"""What can go wrong on the settings pages.
+"""Errors of the settings pages.
 
-::
-
-    SettingsError           for the person: ``sentence`` says what happened and what to do
-      WorkspaceRefused      a workspace may not be made, named or deleted like that
-      AccountRefused        an account may not be deleted like that
+Each has a ``message`` for the person: what happened and what to do.
 """
 
 
 class SettingsError(Exception):
-    """Something about the settings; ``sentence`` is for the person."""
-
-    def __init__(self, sentence: str) -> None:
-        """Keep the sentence."""
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class WorkspaceRefused(SettingsError):
-    """A workspace may not be made, named or deleted like that; nothing was changed."""
+    """A workspace cannot be created, renamed or deleted as asked; nothing was changed."""
+
+
+class FolderFound(WorkspaceRefused):
+    """A folder without a workspace has the wanted name, and nobody chose yet what becomes of it."""
 
 
 class AccountRefused(SettingsError):

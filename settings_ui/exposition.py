@@ -1,4 +1,4 @@
-"""Numbers in the text format that Prometheus reads (version 0.0.4)."""
+"""Metrics in the text format of Prometheus (version 0.0.4)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,14 +8,12 @@ from typing import Literal
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 type Number = int | float | Decimal
-# Values by labels, each a name and a text.
+# Values by their labels; a label is a name and a text.
 type Values = Mapping[tuple[tuple[str, str], ...], Number]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One measurement: what it is, and its values by labels."""
-
     name: str
     kind: Literal["counter", "gauge", "histogram"]
     help: str
@@ -23,17 +21,14 @@ class Family:
 
 
 def gauge(name: str, about: str, values: Values) -> Family:
-    """Values that go up and down, by labels."""
     return Family(name, "gauge", about, _samples(name, values))
 
 
 def counter(name: str, about: str, values: Values) -> Family:
-    """Values that only grow, by labels."""
     return Family(name, "counter", about, _samples(name, values))
 
 
 def render(families: Iterable[Family]) -> str:
-    """All of them as text."""
     lines = []
     for family in families:
         lines.append(f"# HELP {family.name} {family.help}")

@@ -1,5 +1,3 @@
-"""Forms of the settings pages."""
-
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -13,8 +11,6 @@ from jenny.accounts.models import Account, TwoFactor
 
 
 class PasswordForm(forms.Form):
-    """The password in use, and a new one."""
-
     old_password = forms.CharField(
         label="Current password",
         strip=False,
@@ -30,12 +26,12 @@ class PasswordForm(forms.Form):
     )
 
     def __init__(self, *args: Any, request: HttpRequest, person: Account, **kwargs: Any) -> None:
-        """*person* is who changes their password by *request*."""
         super().__init__(*args, **kwargs)
         self.request, self.person = request, person
 
     def clean_old_password(self) -> str:
-        """The right one. Tried like a login, so that guessing here is throttled there as well."""
+        """Check the password through the login backend, so that guessing is throttled here as
+        well."""
         given: str = self.cleaned_data["old_password"]
         found = authenticate(self.request, username=self.person.username, password=given)
         if found != self.person:
@@ -43,14 +39,13 @@ class PasswordForm(forms.Form):
         return given
 
     def clean_new_password(self) -> str:
-        """A good one."""
         given: str = self.cleaned_data["new_password"]
         password_validation.validate_password(given, self.person)
         return given
 
 
 class ProofForm(forms.Form):
-    """Who asks is who they say: the password and, where a second factor is on, a code."""
+    """Confirm the identity by the password and, with two-factor on, a code."""
 
     password = forms.CharField(
         label="Your password",
@@ -66,7 +61,6 @@ class ProofForm(forms.Form):
     )
 
     def __init__(self, *args: Any, request: HttpRequest, person: Account, **kwargs: Any) -> None:
-        """*person* is who has to prove it by *request*."""
         super().__init__(*args, **kwargs)
         self.request, self.person = request, person
         self.factor = TwoFactor.of(person)
@@ -74,7 +68,7 @@ class ProofForm(forms.Form):
             del self.fields["code"]
 
     def clean(self) -> dict[str, Any]:
-        """The right password, tried like a login's; only then is the code looked at."""
+        """Check the password first, and the code only after it."""
         data = super().clean() or {}
         if not data.get("password") or self.errors:
             return data
@@ -94,7 +88,7 @@ class ProofForm(forms.Form):
 
 
 class ClosingForm(ProofForm):
-    """An account is to be deleted; an owner beside others names who is the owner then."""
+    """Confirm the deletion of an account. An owner names the next owner when others exist."""
 
     successor = forms.ModelChoiceField(
         label="Who is the owner then?",
@@ -103,7 +97,7 @@ class ClosingForm(ProofForm):
     )
 
     def __init__(self, *args: Any, others: Sequence[Account], **kwargs: Any) -> None:
-        """*others*: who may be the owner in their place; empty: nobody is asked for."""
+        """*others* may become owner instead; when it is empty, nobody is asked for."""
         super().__init__(*args, **kwargs)
         if not others:
             del self.fields["successor"]
@@ -115,7 +109,7 @@ class ClosingForm(ProofForm):
 
 
 class CapsForm(forms.Form):
-    """What all runs of a day may use together; an empty field, or 0, is no limit."""
+    """Daily limits for all runs together. An empty field or 0 is no limit."""
 
     maxTokensPerDay = forms.CharField(  # noqa: N815 - named as settings are
         label="Tokens a day",
@@ -128,13 +122,12 @@ class CapsForm(forms.Form):
         label="Money a day, in US dollars",
         required=False,
         max_length=30,
-        help_text="By the prices of your model presets; what has no price cannot count towards it. "
+        help_text="By the prices in Settings → Models; what has no price cannot count. "
         "Empty: no limit.",
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
 
     def clean_maxTokensPerDay(self) -> int | None:  # noqa: N802 - Django's name for it
-        """A whole number, or none."""
         number = self._number("maxTokensPerDay", most=10**15)
         if number is not None and number != int(number):
             message = "This takes a whole number, such as 2,000,000."
@@ -142,7 +135,6 @@ class CapsForm(forms.Form):
         return None if number is None else int(number)
 
     def clean_maxCostPerDay(self) -> Decimal | None:  # noqa: N802 - as above
-        """An amount in cents, or none."""
         number = self._number("maxCostPerDay", most=10**9)
         if number is not None and number < Decimal("0.01"):
             message = "The least is one cent: 0.01."

@@ -1,5 +1,3 @@
-"""Plots as rectangles: worked out here, drawn as SVG by a template. No style, no script."""
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +6,17 @@ from math import ceil, log10
 
 type Number = int | float | Decimal
 
-# Units of the drawing, which is stretched to the room that there is.
+# Units of the drawing, which is stretched to the available width.
 WIDTH = 900.0
 HEIGHT = 200.0
-# What a day's place is left empty of.
+# Share of a day's width that stays empty between bars.
 _GAP_PART = 0.2
-# As many colours as there are (static/css/tokens.css); what is beyond shares the last one.
+# Number of colours (static/css/tokens.css); further series share the last one.
 SERIES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A rectangle. ``series``: which colour, from 1 on; ``title``: what it says."""
-
     x: float
     y: float
     width: float
@@ -31,7 +27,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Bars, stacked for each day; ``top``: the value of the upper edge."""
+    """Bars stacked for each day. ``top`` is the value of the upper edge."""
 
     bars: tuple[Bar, ...]
     top: float
@@ -43,7 +39,6 @@ class Plot:
 
     @property
     def half(self) -> float:
-        """The value in the middle."""
         return self.top / 2
 
 
@@ -52,8 +47,10 @@ def stacked(
     series: Mapping[str, Mapping[dt.date, Number]],
     shown: Mapping[str, str] | None = None,
 ) -> Plot:
-    """A bar a day (oldest first) of the values of each series, one upon the other, in the order
-    given. *shown* gives words for values, by ``name day``."""
+    """Stack the values of each series into one bar a day, oldest day first.
+
+    *shown* gives the words for a value, by ``name day``.
+    """
     names = list(series)
     sums = [sum(float(series[name].get(day, 0)) for name in names) for day in days]
     top = _round_up(max(sums, default=0.0))
@@ -83,7 +80,6 @@ def stacked(
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, …, which makes a scale that can be read."""
     if value <= 0:
         return 1.0
     power = 10.0 ** (ceil(log10(value)) - 1)
@@ -96,12 +92,12 @@ def _round_up(value: float) -> float:
 def strip(
     spans: Sequence[tuple[float, float]], *, title: str = "", width: float = WIDTH
 ) -> tuple[Bar, ...]:
-    """Stretches of one line, as parts from 0 to 1 of its length."""
+    """Draw spans of a line, each given as start and end between 0 and 1."""
     bars = []
     for start, end in spans:
         low, high = max(0.0, start), min(1.0, end)
         if high > low:
-            # Too short to be seen is still to be seen.
+            # Very short spans stay visible.
             wide = max((high - low) * width, 1.0)
             bars.append(Bar(round(low * width, 2), 0.0, round(wide, 2), 1.0, 1, title))
     return tuple(bars)

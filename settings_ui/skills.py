@@ -1,5 +1,3 @@
-"""Skills as their page shows them: whose they are, how they reach a prompt, what they cost."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +7,20 @@ from jenny.agent.tokens import estimate
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
-from memory import approved, consents, pins, skills, switched_off
-from memory.approved import Yes
+from memory import approved_skills, consents, disabled_skills, pins, skills
+from memory.approved_skills import Yes
+from memory.disabled_skills import SwitchedOff
 from memory.skills import Skill
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A skill. *whose*: ``yours``, ``by Dream`` or ``bundled``; *reach*: how it reaches prompts
-    now, ``always``, ``listed``, ``waits`` (listed until somebody agrees), ``off`` or ``broken``;
-    *tokens*: about what it costs in each prompt; *agreed*: somebody agreed to just this text."""
+    """A skill on its page.
+
+    *whose* is ``yours``, ``by Dream`` or ``bundled``. *reach* is ``always``, ``listed``,
+    ``waits`` (listed until somebody approves), ``off`` or ``broken``. *tokens* is its approximate
+    cost in each prompt; *agreed*: this very text is approved.
+    """
 
     skill: Skill
     whose: str
@@ -31,22 +33,20 @@ class Row:
 
     @property
     def is_off_by_itself(self) -> bool:
-        """Whether its own header switches it off, which only an edit of the file takes back."""
+        """True when the file's own header disables it, which only an edit changes."""
         return self.skill.disabled and not self.is_off
 
 
 @dataclass(frozen=True, slots=True)
 class Skills:
-    """All of them, and what they cost together in each prompt."""
-
     rows: tuple[Row, ...]
     tokens: int
 
 
-def every(root: Path) -> Skills:
-    """Every skill of the workspace at *root* and those that ship, by name."""
-    off = switched_off.names_off(root)
-    agreed = approved.approved(root)
+def list_skills(root: Path) -> Skills:
+    """List the skills of the workspace and the bundled ones, by name."""
+    off = disabled_skills.names_off(root)
+    agreed = approved_skills.approved(root)
     free = consents.given(root)
     pinned = {row.path for row in pins.pins(root) if row.is_whole}
     rows = tuple(
@@ -60,13 +60,13 @@ def every(root: Path) -> Skills:
             is_agreed=(one.path, one.version) in agreed,
             is_free_to_change=one.path in free,
         )
-        for one in skills.every(root)
+        for one in skills.all_skills(root)
     )
     return Skills(rows, sum(row.tokens for row in rows))
 
 
 def text_of(root: Path, skill: Skill) -> str:
-    """The skill's whole file.
+    """Return the whole file of a skill.
 
     Raises:
         WorkspaceError: it cannot be read.
@@ -77,7 +77,8 @@ def text_of(root: Path, skill: Skill) -> str:
 
 
 def version(root: Path, skill: Skill) -> str:
-    """The version of its file that is shown, for a yes to just that text; empty: none."""
+    """Return the version of the skill's file for an approval of this very text; empty without
+    one."""
     if skill.ships:
         return ""
     try:
@@ -92,7 +93,7 @@ def _whose(skill: Skill) -> str:
     return "by Dream" if skill.by_dream else "yours"
 
 
-def _reach(skill: Skill, off: Collection[str], agreed: Collection[Yes]) -> str:
+def _reach(skill: Skill, off: SwitchedOff, agreed: Collection[Yes]) -> str:
     if skill.name in off or skill.disabled:
         return "off"
     if skill.problem:

@@ -1,22 +1,19 @@
-"""What models used, added up for a page: by day, by kind of run, by model."""
+"""Usage of models summed by day, kind of run and model."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from jenny.accounts.usage_kinds import label
+from jenny.agent.run_kinds import usage_label
 
-# The longest period of the page, and those that can be chosen.
+# Periods to choose from, in days; the last one is the longest.
 PERIODS = (7, 30, 90)
 MEASURES = {"tokens": "Tokens", "cost": "Cost"}
 
 
 @dataclass(slots=True)
 class Sum:
-    """Requests, tokens and cost of something. ``unpriced``: tokens that are in no cost, since
-    nobody named their price."""
-
     name: str = ""
     requests: int = 0
     input: int = 0
@@ -27,7 +24,6 @@ class Sum:
     unpriced: int = 0
 
     def add(self, other: "Sum") -> None:
-        """Count *other* in."""
         self.requests += other.requests
         self.input += other.input
         self.output += other.output
@@ -38,17 +34,16 @@ class Sum:
 
     @property
     def tokens(self) -> int:
-        """All tokens, in and out."""
         return self.input + self.output + self.cache_read + self.cache_write
 
     @property
     def amount(self) -> str:
-        """The cost where there is little room; empty when no price is known."""
+        """Format the cost briefly; empty without a known price."""
         return "" if self.unpriced and self.unpriced >= self.tokens else money(self.cost)
 
     @property
     def price(self) -> str:
-        """The cost in words; what has no price is said, and never counted as nothing."""
+        """Format the cost in words. Usage without a price is named and never counted as 0."""
         if not self.unpriced:
             return money(self.cost)
         if self.unpriced >= self.tokens:
@@ -58,7 +53,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One stored row: a day's requests of one kind of run to one model."""
+    """One stored row: the requests of one kind of run to one model on one day."""
 
     day: dt.date
     kind: str
@@ -68,7 +63,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A period's use. ``days`` has every day of it, the newest first, also those without any."""
+    """Usage of a period. ``days`` lists every day of it, newest first, also days without usage."""
 
     days: Sequence[Sum]
     kinds: Sequence[Sum]
@@ -78,12 +73,11 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was asked at all."""
         return self.total.requests == 0
 
 
 def report(entries: Iterable[Entry], last: dt.date, count: int) -> Report:
-    """The use of the *count* days that end with *last*."""
+    """Sum up the usage of the *count* days that end with *last*."""
     first = last - dt.timedelta(days=count - 1)
     rows = [row for row in entries if first <= row.day <= last]
     total = Sum("All")
@@ -94,10 +88,10 @@ def report(entries: Iterable[Entry], last: dt.date, count: int) -> Report:
     for row in rows:
         total.add(row.used)
         days[row.day].add(row.used)
-        by_day.setdefault((row.day, row.kind), Sum(label(row.kind))).add(row.used)
+        by_day.setdefault((row.day, row.kind), Sum(usage_label(row.kind))).add(row.used)
     return Report(
         days=list(days.values()),
-        kinds=_grouped(rows, lambda row: label(row.kind)),
+        kinds=_grouped(rows, lambda row: usage_label(row.kind)),
         models=_grouped(rows, lambda row: row.model),
         total=total,
         by_day=by_day,
@@ -105,7 +99,6 @@ def report(entries: Iterable[Entry], last: dt.date, count: int) -> Report:
 
 
 def money(amount: Decimal) -> str:
-    """An amount of US dollars; a small one is not shown as nothing."""
     if 0 < amount < Decimal("0.01"):
         return "less than $0.01"
     return f"${amount:,.2f}"

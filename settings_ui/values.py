@@ -1,8 +1,8 @@
-"""Settings of a workspace as a page shows and takes them: one row a field of ``config.json``.
+"""Settings of a workspace on a page: one row a field of ``config.json``.
 
-Fields are named by their keys, whole or their last part, so that what a script posts reads like
-the file. Only what was sent is changed; a value that stands already is not written again, so that
-a page never turns defaults into decisions.
+Fields are named by their keys, whole or their last part, so that a script's request reads like
+the file. Only fields that were sent change, and a value that holds already is not written, so
+that a page never turns defaults into choices.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,8 +14,11 @@ from jenny.workspace.config import Config, Field, Raw, Value
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A setting on its page. ``text``: what stands in its control; ``was``: what is on disk;
-    ``default``, ``range``: in words; ``problem``: why what was typed is not taken."""
+    """A setting on its page.
+
+    ``text`` is the content of its control, ``was`` the value on disk; ``default`` and ``range``
+    are words; ``problem`` says why the input is refused.
+    """
 
     field: Field
     text: str
@@ -27,18 +30,16 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The control's name."""
         return self.field.name
 
     @property
     def is_on(self) -> bool:
-        """Whether a switch is on."""
         return self.text == "true"
 
 
 @dataclass(slots=True)
 class Asked:
-    """What somebody asks to be written: values by key, what was typed, and what is wrong."""
+    """Requested changes: values by key, the input as typed, and the problems."""
 
     values: dict[str, Value] = field(default_factory=dict)
     typed: dict[str, str] = field(default_factory=dict)
@@ -46,12 +47,10 @@ class Asked:
 
 
 def fields_of(group: str) -> list[Field]:
-    """The settings of one page, in their order."""
     return [row for row in config.BY_KEY.values() if row.group == group]
 
 
 def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> list[Row]:
-    """The rows of a page: values as they are on disk, or as they were typed."""
     asked = asked or Asked()
     return [
         Row(
@@ -68,10 +67,10 @@ def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> 
 
 
 def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) -> Asked:
-    """What *sent* (names or keys to texts) asks for, checked field by field.
+    """Check *sent* (texts by name or key) field by field and return the requested changes.
 
-    A form also says what stood in each control when it was opened (``was.`` and the name): what
-    its writer left alone is not asked for, so that it does not take back what others saved since.
+    A form also sends what each control held when it was opened (``was.`` and the name): an
+    untouched control is no request, so that it does not revert what others saved since.
     """
     asked = Asked()
     for one in fields:
@@ -86,14 +85,14 @@ def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) ->
             continue
         if one.kind == "preset" and value and value not in found.presets:
             known = ", ".join(sorted(found.presets)) or "none yet"
-            asked.problems[one.key] = f"No model preset is called “{value}”. There are: {known}."
+            asked.problems[one.key] = f"No model is called “{value}”. There are: {known}."
             continue
         asked.values[one.key] = value
     return asked
 
 
 def write_into(data: Raw, found: Config, values: Mapping[str, Value]) -> None:
-    """Put *values* into the file's object, but for those that hold already."""
+    """Store *values* in the file's object, except those that it has already."""
     for key, value in values.items():
         if found.get(key) == value and type(found.get(key)) is type(value):
             continue
@@ -108,7 +107,7 @@ def write_into(data: Raw, found: Config, values: Mapping[str, Value]) -> None:
 
 
 def changed(before: Config, after: Config, values: Iterable[str]) -> list[str]:
-    """What is different now, in words: ``Review every: 12 runs → 24 runs``."""
+    """List the differences in words: ``Review every: 12 runs → 24 runs``."""
     found = []
     for key in values:
         one = config.BY_KEY[key]
@@ -119,7 +118,6 @@ def changed(before: Config, after: Config, values: Iterable[str]) -> list[str]:
 
 
 def text_of(value: Value) -> str:
-    """A value as its control holds it."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -141,6 +139,6 @@ def _in_words(one: Field, value: Value) -> str:
     if one.choices:
         return dict(one.choices).get(str(value), str(value))
     number = f"{value:,}" if isinstance(value, int) else str(value)
-    # "1 minute"; a unit of several words, as "US dollars a million tokens", stays as it is.
+    # "1 minute"; a unit of several words, as "US dollars a million tokens", is not changed.
     unit = one.unit.removesuffix("s") if value == 1 and " " not in one.unit else one.unit
     return f"{number} {unit}".strip()

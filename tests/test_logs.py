@@ -120,7 +120,7 @@ def test_logs_of_a_chat_hold_nothing_that_was_said(start_stack, model_server):
     person.answer(chat)
     person.send(chat, "provoke a warthog")
     person.answer(chat)
-    token = person.http.cookies["sessionid"]
+    token = person.cookie("session")
     stack.end()
     told = stack.logs()
     assert chat in told

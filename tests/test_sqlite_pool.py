@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from django.db import IntegrityError, OperationalError, connections
 
-from jenny.management.sqlite.base import POOL, DatabaseWrapper
+from jenny.runtime.sqlite.base import POOL, DatabaseWrapper
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ def test_a_file_put_in_place_of_another_is_read(open_one, tmp_path):
 
 _FORKS = """
 import os, sqlite3, sys
-from jenny.management.sqlite.base import POOL, _place_of
+from jenny.runtime.sqlite.base import POOL, _place_of
 place = _place_of(sys.argv[1])
 POOL.give(place, sqlite3.connect(sys.argv[1]))
 child = os.fork()

@@ -23,9 +23,9 @@ from jenny.accounts.models import Account, ApiKey, Job, LoginSession  # noqa: E4
 from jenny.chat.models import ConsentRequest, Conversation, Draft, Message, Turn  # noqa: E402
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
-from jenny.workspace.versions.record import commit_pending  # noqa: E402
-from memory.management import snapshots  # noqa: E402
+from jenny.workspace.versions.commits import commit_pending  # noqa: E402
 from memory.models import DreamRun, StagedHunk  # noqa: E402
+from memory.services import snapshots  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
 
 pytestmark = pytest.mark.django_db
@@ -75,9 +75,11 @@ def owned(db: None) -> dict[str, str]:
     workspace.make_folder()
     chat = Conversation.objects.create(workspace=workspace, title=MARK)
     message = Message.objects.create(conversation=chat, kind="user", text=MARK)
+    now = dt.datetime.now(dt.UTC).replace(microsecond=0)
+    Conversation.all_objects.create(workspace=workspace, title=MARK, deleted_at=now)
     Draft.objects.create(account_id=ana.pk, conversation=chat, text=MARK)
     ApiKey.keep(ana, "https://api.anthropic.com", "sk-ant-" + MARK)
-    connections.put(workspace.root, NAME, {"model": MARK}, use=True)
+    connections.save_preset(workspace.root, NAME, {"model": MARK}, use=True)
     client = Client()
     client.force_login(ana)
     (workspace.root / f"{NAME}.md").write_text(MARK)
@@ -85,11 +87,13 @@ def owned(db: None) -> dict[str, str]:
     (workspace.root / "wikis" / NAME / f"wiki/{NAME}.md").write_text(f"# {MARK}")
     (workspace.root / "thrown.md").write_text(MARK)
     files = open_workspace(workspace.root, Actor("browser", account=ana.pk))
-    item = trash.throw(files, settings.JENNY_DATA.trash / str(workspace.pk), "thrown.md", now=1)
+    item = trash.move_to_trash(
+        files, settings.JENNY_DATA.trash / str(workspace.pk), "thrown.md", now=1
+    )
     entry = {"cursor": 1, "timestamp": "2026-01-01 10:00", "content": MARK}
     (workspace.root / "memory/history.jsonl").write_text(json.dumps(entry) + "\n")
     run = DreamRun.objects.create(
-        workspace=workspace, trigger="manual", state="ended", status="completed", sentence=MARK
+        workspace=workspace, trigger="manual", state="ended", status="completed", message=MARK
     )
     piece = {"before": [], "after": [MARK]}
     hunk = StagedHunk.objects.create(
@@ -105,8 +109,9 @@ def owned(db: None) -> dict[str, str]:
         "run_id": str(run.pk),
         "hunk_id": str(hunk.pk),
         "cursor": "1",
-        "snapshot_id": snapshots.take(workspace, "manual", label=MARK).snapshot.id,
-        "version_id": commit_pending(workspace.root).versions[-1].sha,
+        "snapshot_id": snapshots.take_snapshot(workspace, "manual", label=MARK).snapshot.id,
+        "version_id": (sha := commit_pending(workspace.root).versions[-1].sha),
+        "sha": sha,
         # Of the operator's pages: an app, and a row.
         "app_label": "chat",
         "object_id": str(chat.pk),
@@ -114,7 +119,9 @@ def owned(db: None) -> dict[str, str]:
         "path": f"{NAME}.md",
         "item_id": item.id,
         "conversation_id": str(chat.pk),
+        "batch": str(int(now.timestamp()) * 1_000_000),
         "message_id": str(message.pk),
+        "ending": "md",
         "ids": str(message.pk),
         "turn_id": str(turn.pk),
         "session_id": str(LoginSession.objects.get().pk),
@@ -279,7 +286,7 @@ def test_cookies_are_out_of_reach(owned: dict[str, str]) -> None:
     client = Client()
     client.get("/login/")
     answer = client.post("/login/", {"username": "ana", "password": PASSWORD})
-    cookie = answer.cookies["sessionid"]
+    cookie = answer.cookies[settings.SESSION_COOKIE_NAME]
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
     assert dt.timedelta(seconds=int(cookie["max-age"])) == dt.timedelta(days=30)

@@ -1,4 +1,4 @@
-"""Where things of a wiki are looked at (``/wikis/…``) and done (``/wiki/…``)."""
+"""Build the addresses of a wiki's pages (``/wikis/…``) and of its actions (``/wiki/…``)."""
 
 from urllib.parse import quote, urlencode
 
@@ -7,41 +7,42 @@ from wikis import pages
 _TOP = frozenset({pages.PAGES, pages.RAW, pages.LOG, pages.AUDIT})
 
 
-def wiki(name: str) -> str:
-    """A wiki's first page."""
+def wiki_url(name: str) -> str:
     return f"/wikis/{quote(name, safe='')}/"
 
 
-def page(name: str, path: str, anchor: str = "") -> str:
-    """A page, or another file or folder, of a wiki; *path* from the wiki's folder.
+def page_url(name: str, path: str, anchor: str = "") -> str:
+    """Return the address of a page, file or folder of a wiki; *path* from the wiki's folder.
 
-    ``wiki/`` is left out, unless what follows would then be taken for one of its neighbours.
+    ``wiki/`` is left out, unless the rest would then be taken for another of the wiki's folders.
     """
     short = path.removeprefix(f"{pages.PAGES}/")
     if short.partition("/")[0] in _TOP:
         short = path
-    return wiki(name) + quote(short) + (f"#{quote(anchor)}" if anchor else "")
+    return wiki_url(name) + quote(short) + (f"#{quote(anchor)}" if anchor else "")
 
 
-def act(name: str, what: str, path: str = "", **query: str) -> str:
-    """The page that does *what* (``edit``, ``rename`` …) with a wiki, or with something in it."""
+def action_url(name: str, what: str, path: str = "", **query: str) -> str:
+    """Return the address of the action *what* (``edit``, ``rename`` …) on a wiki or a
+    part of it.
+    """
     where = f"/wiki/{what}/{quote(name, safe='')}/"
     where += f"{quote(path)}/" if path else ""
     return where + (f"?{urlencode(query)}" if query else "")
 
 
-def file(name: str, path: str) -> str:
-    """A file in the file browser."""
+def file_url(name: str, path: str) -> str:
+    """Return the address of a file in the file browser."""
     return f"/workspace/{quote(f'{pages.WIKIS}/{name}/{path}')}"
 
 
-def raw(name: str, path: str) -> str:
-    """A file's bytes, such as a picture's."""
+def raw_url(name: str, path: str) -> str:
+    """Return the address of a file's bytes, such as a picture's."""
     return f"/files/raw/{quote(f'{pages.WIKIS}/{name}/{path}')}/"
 
 
 def to_path(rest: str) -> tuple[str, ...]:
-    """The paths that the part of an address behind the wiki's name may mean, likeliest first."""
+    """Return the paths that the address after the wiki's name may mean, the most likely first."""
     plain = rest.strip("/")
     inside = f"{pages.PAGES}/{plain}" if plain else pages.PAGES
     return (plain, inside) if plain.partition("/")[0] in _TOP else (inside,)

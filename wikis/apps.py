@@ -1,21 +1,19 @@
-"""The wikis app."""
+"""Configure the wikis app."""
 
 from django.apps import AppConfig
 
-from jenny.workspace.rules import register_act_rule, register_rule
-from wikis.gardener import border
-from wikis.project import about
+from jenny.workspace.write_rules import register_act_rule, register_companion, register_rule
+from wikis import gardener, links, project
 
 
 class WikisConfig(AppConfig):
-    """Wikis and, in them, projects."""
-
     name = "wikis"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """From here on the gardener writes pages and nothing else, and no model lets the memory
-        into a project that keeps it out."""
-        register_rule(border.guard)
-        register_rule(about.guard)
-        register_act_rule(border.note)
+        """Register the write rules of the gardener, of projects that keep the memory out, and of
+        names of pages."""
+        register_rule(gardener.guard_write)
+        register_rule(project.guard_instructions)
+        register_act_rule(gardener.note_writes)
+        register_companion(links.refuse_twins)

@@ -1,26 +1,25 @@
-"""What can go wrong with a wiki, beyond what can go wrong with any file.
+"""Define the errors of wikis.
 
 WorkspaceError
 └── WikiError
-    ├── NameRefused    no wiki can be made under this name, or not with this scope
+    ├── NameRefused    the name or the scope of a new wiki is invalid
     ├── WikiMissing    there is no such wiki
-    ├── PageRefused    the path is no place for a page of this wiki
-    └── PlanChanged    what was previewed is not what would be done now
+    ├── PageRefused    the path leads out of the wiki, or no page can be there
+    └── PlanChanged    files changed after the preview was shown
 """
 
 from jenny.workspace.errors import WorkspaceError
 
 
 class WikiError(WorkspaceError):
-    """Something about a wiki; ``sentence`` may be shown as it is."""
+    """An error about a wiki; ``message`` may be shown as it is."""
 
 
 class NameRefused(WikiError):
-    """No wiki can be made like this; ``field`` is ``name`` or ``scope``."""
+    """The name or the scope of a new wiki is invalid; ``field`` is ``name`` or ``scope``."""
 
-    def __init__(self, sentence: str, field: str = "name") -> None:
-        """Keep which of the two it was."""
-        super().__init__(sentence)
+    def __init__(self, message: str, field: str = "name") -> None:
+        super().__init__(message)
         self.field = field
 
 

@@ -1,8 +1,9 @@
-"""Feedback on passages of pages: one Markdown file each below ``audit/``, until it is resolved.
+"""Store feedback on passages of pages: one Markdown file each below ``audit/``, until it is
+resolved.
 
-A file names the page, the passage, and what stands around it, so that the passage is found again
-after the page was edited. A resolved one lies in ``audit/resolved/``, written there before the
-open one goes.
+A file names the page, the passage, and the text around it, so that the passage is found again after
+the page was edited. A resolved one is in ``audit/resolved/``; it is written there before the open
+one is deleted.
 """
 
 import datetime as dt
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import takewhile
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from jenny.markdown import front_matter
 from jenny.workspace.errors import FileMissing, WorkspaceError
@@ -36,19 +37,18 @@ PASSAGE_CHARS = 2_000
 COMMENT_CHARS = 4_000
 MOST_FILES = 2_000
 FILE_BYTES = 100_000
-# What YAML does not take, not even in quotes.
+# Characters that YAML refuses, even in quotes.
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
-_APART = re.compile(r"</?(?:p|div|h[1-6]|li|ul|ol|tr|t[dh]|pre|blockquote|section|br)\b[^>]*>")
-_TAG = re.compile(r"<[^>]*>")
+_APART = re.compile(r"</?(?:p|div|h[1-6]|li|ul|ol|tr|t[dh]|pre|blockquote|section|br)\b[^<>]*>")
+_TAG = re.compile(r"<[^<>]*>")
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A passage as it is read (without marks, white space as single spaces), and what stands
-    before and after it."""
+    """A passage as read (without marks, single spaces), and the text before and after it."""
 
     before: str
     text: str
@@ -57,8 +57,11 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A comment on a passage. ``page`` from the wiki's folder; ``created`` in ISO, UTC; ``answer``
-    what was said when it was resolved."""
+    """A comment on a passage.
+
+    ``page`` from the wiki's folder; ``created`` in ISO, UTC; ``answer`` the text given when it was
+    resolved.
+    """
 
     id: str
     page: str
@@ -72,18 +75,17 @@ class Feedback:
 
     @property
     def label(self) -> str:
-        """What its severity is called."""
         return SEVERITIES[self.severity]
 
     @property
     def path(self) -> str:
-        """Its file, from the wiki's folder."""
+        """The path of its file, from the wiki's folder."""
         return f"{FOLDER if self.is_open else RESOLVED}/{self.id}.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """All feedback of a wiki, newest first; ``skipped``: files that are none."""
+    """All feedback of a wiki, newest first; ``skipped``: files that are not feedback."""
 
     open: tuple[Feedback, ...]
     resolved: tuple[Feedback, ...]
@@ -91,18 +93,20 @@ class Kept:
 
 
 def words_of(html: str) -> str:
-    """What a page reads, without its tags: where passages are looked for."""
+    """Return the text of a page without tags, in which passages are searched."""
     return unescape(_TAG.sub("", _APART.sub(" ", html)))
 
 
 def squeezed(text: str) -> str:
-    """*text* with single spaces for white space: as passages are compared."""
+    """Replace white space by single spaces, the form in which passages are compared."""
     return " ".join(text.replace("\0", " ").split())
 
 
 def anchor(text: str, passage: str, before: str = "") -> Anchor | None:
-    """The anchor of *passage* in a page that reads *text*; *before* tells which, if there are
-    several. ``None``: it does not stand there."""
+    """Return the anchor of *passage* in a page with this *text*; ``None``: it is not there.
+
+    *before* chooses one of several occurrences.
+    """
     whole, wanted = squeezed(text), squeezed(passage)[:PASSAGE_CHARS]
     at = _find(whole, wanted, squeezed(before)) if wanted else -1
     if at < 0:
@@ -112,15 +116,15 @@ def anchor(text: str, passage: str, before: str = "") -> Anchor | None:
 
 
 def stands(text: str, anchor: Anchor) -> bool:
-    """Whether the passage is still in a page that reads *text*."""
+    """True when the passage is still in a page with this *text*."""
     return anchor.text in squeezed(text)
 
 
 def add(workspace: Workspace, wiki: Wiki, feedback: Feedback) -> Feedback:
-    """Keep it as a file.
+    """Save feedback as a file.
 
     Raises:
-        WikiError: there is nothing in it.
+        WikiError: it is empty.
         WorkspaceError: it could not be written.
     """
     if not feedback.comment.strip():
@@ -130,12 +134,11 @@ def add(workspace: Workspace, wiki: Wiki, feedback: Feedback) -> Feedback:
 
 
 def new_id(now: dt.datetime) -> str:
-    """An id for what is said now."""
     return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def resolve(workspace: Workspace, wiki: Wiki, id_: str, answer: str) -> Feedback:
-    """Put one aside as resolved: the resolved copy is written first, then the open one goes.
+    """Resolve feedback: the resolved copy is written first, then the open one is deleted.
 
     Raises:
         FileMissing: there is no open one of that id.
@@ -150,7 +153,7 @@ def resolve(workspace: Workspace, wiki: Wiki, id_: str, answer: str) -> Feedback
 
 
 def one(workspace: Workspace, wiki: Wiki, id_: str) -> Feedback:
-    """The feedback of that id; resolved, when both copies are there.
+    """Return the feedback with that id; the resolved one if both copies exist.
 
     Raises:
         FileMissing: there is none.
@@ -163,7 +166,6 @@ def one(workspace: Workspace, wiki: Wiki, id_: str) -> Feedback:
 
 
 def kept(workspace: Workspace, wiki: Wiki, page: str = "") -> Kept:
-    """All feedback, or that on one page."""
     rows: dict[bool, list[Feedback]] = {True: [], False: []}
     skipped: list[str] = []
     seen: set[str] = set()
@@ -184,7 +186,7 @@ def _by_id(feedback: Feedback) -> str:
 
 
 def _listed(workspace: Workspace, wiki: Wiki, folder: str) -> Sequence[tuple[str, str]]:
-    """The Markdown files of a folder: (id, or "" for a name that is none, path)."""
+    """List the Markdown files of a folder: (id, or "" for a name that is not one, path)."""
     try:
         entries = workspace.list(wiki.path(folder))
     except WorkspaceError:
@@ -198,25 +200,29 @@ def _listed(workspace: Workspace, wiki: Wiki, folder: str) -> Sequence[tuple[str
 
 
 def _read(workspace: Workspace, wiki: Wiki, id_: str, *, is_open: bool) -> Feedback | None:
-    """One file; ``None``: there is none, or it is no feedback."""
+    """Read one file; ``None``: it does not exist, or is not feedback."""
     try:
         path = wiki.path(f"{FOLDER if is_open else RESOLVED}/{id_}.md")
-        header = front_matter.read(workspace.read(path, limit=FILE_BYTES).text)
+        header = front_matter.read_front_matter(workspace.read(path, limit=FILE_BYTES).text)
     except WorkspaceError:
         return None
     values = header.values
     severity = values.get("severity")
     anchor_of = values.get("anchor")
-    if severity not in SEVERITIES or not isinstance(anchor_of, dict):
+    if (
+        not isinstance(severity, str)
+        or severity not in SEVERITIES
+        or not isinstance(anchor_of, dict)
+    ):
         return None
     comment, answer = header.body, ""
     if not is_open and "\n## Resolved\n" in comment:
-        # The last one: who commented may have written such a heading, too.
+        # The last one: the comment may contain such a heading, too.
         comment, _, answer = comment.rpartition("\n## Resolved\n")
     return Feedback(
         id_,
         _text(values.get("target")),
-        cast("Severity", severity),
+        severity,
         Anchor(*(_text(anchor_of.get(key)) for key in ("before", "text", "after"))),
         comment.strip(),
         _text(values.get("created")),
@@ -231,7 +237,7 @@ def _text(value: Any) -> str:
 
 
 def as_file(feedback: Feedback) -> bytes:
-    """The file's bytes: JSON strings are YAML too, whatever is in them."""
+    """Encode the file. Values are JSON strings, which are valid YAML whatever they contain."""
     lines = [
         "---",
         f"id: {feedback.id}",
@@ -259,7 +265,7 @@ def _quoted(text: str) -> str:
 
 
 def _find(whole: str, wanted: str, before: str) -> int:
-    """Where *wanted* stands; of several places the one whose text before is most like *before*."""
+    """Return where *wanted* is; of several, the one whose preceding text is most like *before*."""
     best, most, at = -1, -1, whole.find(wanted)
     tail = before[-AROUND_CHARS:].rstrip()[::-1]
     while at >= 0:

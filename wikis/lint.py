@@ -1,20 +1,21 @@
-"""What is wrong with a wiki, in words, with the cure; nothing here changes anything."""
+"""Report problems of a wiki in words, with the cure; nothing is changed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal
 
-from jenny.workspace.stamped import Kept
-from wikis import listing, names, pages
-from wikis.index.entries import Entry
-from wikis.index.known import Index, Known
-from wikis.index.relations import Relations, relations
+from jenny.text_normalisation import fold_accents
+from jenny.workspace.file_cache import Kept
+from wikis import names, pages, wikis_block
+from wikis.index_entries import Entry
+from wikis.page_index import Index, Relations, WikiIndex, read_relations
 
 type Kind = Literal[
     "scope", "unreadable", "header", "dead", "unclear", "wanted", "orphan", "unindexed", "duplicate"
 ]
-# What each is called on the page, in the order they are shown.
+# Display names of the kinds, in the order of the page.
 KINDS: dict[Kind, str] = {
     "scope": "No scope",
     "unreadable": "Unreadable files",
@@ -31,39 +32,41 @@ WANTED = 2
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to put right. ``path`` from the wiki's folder; ``target``: what a link names;
-    ``pages``: others that it is about."""
+    """One problem.
+
+    ``path`` from the wiki's folder; ``target``: the target of the link; ``pages``: other pages that
+    it is about.
+    """
 
     kind: Kind
     path: str
-    sentence: str
+    message: str
     target: str = ""
     pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Report:
-    """All findings of a wiki, and how many pages were looked at."""
+    """All findings of a wiki, and the number of pages checked."""
 
     name: str
     looked_at: int
     findings: tuple[Finding, ...]
 
     def by_kind(self) -> list[tuple[Kind, str, list[Finding]]]:
-        """Kinds that there are findings of, with their names."""
+        """Return the kinds with findings, with their names."""
         table: dict[Kind, list[Finding]] = defaultdict(list)
         for finding in self.findings:
             table[finding.kind].append(finding)
         return [(kind, label, table[kind]) for kind, label in KINDS.items() if table[kind]]
 
 
-# What was found is so for as long as the wiki's references are the same.
+# Findings stay valid while the wiki's references are the same.
 _KEPT: Kept[tuple[Relations, tuple[Finding, ...]]] = Kept(8)
 
 
-def lint(index: Index, known: Known) -> Report:
-    """Everything that is wrong with the wiki as it is known."""
-    found = relations(index, known)
+def lint(index: Index, known: WikiIndex) -> Report:
+    found = read_relations(index, known)
     key = f"{index.root}\0{known.name}"
     kept = _KEPT.get(key)
     if kept is None or kept[0] is not found:
@@ -79,8 +82,8 @@ def lint(index: Index, known: Known) -> Report:
     return Report(known.name, len(known.pages), (*_scope(index, known), *kept[1]))
 
 
-def _scope(index: Index, known: Known) -> Iterator[Finding]:
-    wiki = next((one for one in listing.listing(index.root) if one.name == known.name), None)
+def _scope(index: Index, known: WikiIndex) -> Iterator[Finding]:
+    wiki = next((one for one in wikis_block.listing(index.root) if one.name == known.name), None)
     if wiki is not None and wiki.problem:
         yield Finding("header", pages.GUIDE, wiki.problem)
     if wiki is None or not wiki.scope:
@@ -93,15 +96,15 @@ def _scope(index: Index, known: Known) -> Iterator[Finding]:
         yield Finding("scope", pages.INDEX, "There is no wiki/index.md, which would lead the way.")
 
 
-def _unreadable(known: Known) -> Iterator[Finding]:
+def _unreadable(known: WikiIndex) -> Iterator[Finding]:
     for entry in known.entries.values():
         if entry.problem:
             yield Finding("unreadable", entry.path, entry.problem)
         if entry.header_problem:
-            sentence = f"Its {entry.header_problem}. The page is shown without it."
-            yield Finding("header", entry.path, sentence)
-    for sentence in known.left_out:
-        yield Finding("unreadable", "", sentence)
+            message = f"Its {entry.header_problem}. The page is shown without it."
+            yield Finding("header", entry.path, message)
+    for message in known.left_out:
+        yield Finding("unreadable", "", message)
 
 
 def _links(found: Relations) -> Iterator[Finding]:
@@ -112,19 +115,24 @@ def _links(found: Relations) -> Iterator[Finding]:
             continue
         seen.add((row.source, named))
         if row.target.candidates:
-            sentence = (
+            message = (
                 f"“{named}” is the name of {len(row.target.candidates)} pages. Write the path."
             )
-            yield Finding("unclear", row.source, sentence, named, row.target.candidates)
+            yield Finding("unclear", row.source, message, named, row.target.candidates)
         elif row.link.wiki and not row.wiki:
-            sentence = f"There is neither a wiki “{row.link.wiki}” nor a page “{named}”."
-            yield Finding("dead", row.source, sentence, named)
+            message = f"There is neither a wiki “{row.link.wiki}” nor a page “{named}”."
+            yield Finding("dead", row.source, message, named)
         else:
-            yield Finding("dead", row.source, f"There is no page “{named}”.", named)
+            what = "file" if row.link.kind == "near" and _is_file(row.link.target) else "page"
+            yield Finding("dead", row.source, f"There is no {what} “{named}”.", named)
+
+
+def _is_file(target: str) -> bool:
+    return bool(PurePosixPath(target).suffix) and not pages.is_page(target)
 
 
 def _wanted(found: Relations) -> Iterator[Finding]:
-    """Pages that several others link to and that nobody has written."""
+    """Yield missing pages that several others link to."""
     table: dict[str, tuple[str, dict[str, None]]] = {}
     for row in found.dead:
         if (
@@ -137,8 +145,8 @@ def _wanted(found: Relations) -> Iterator[Finding]:
         table.setdefault(names.slug(named), (named, {}))[1][row.source] = None
     for named, sources in sorted(table.values(), key=lambda one: (-len(one[1]), one[0])):
         if len(sources) >= WANTED:
-            sentence = f"{len(sources)} pages link to “{named}”, which nobody has written yet."
-            yield Finding("wanted", "", sentence, named, tuple(sources))
+            message = f"{len(sources)} pages link to “{named}”, which nobody has written yet."
+            yield Finding("wanted", "", message, named, tuple(sources))
 
 
 def _lonely(found: Relations) -> Iterator[Finding]:
@@ -160,13 +168,13 @@ def _is_index(entry: Entry) -> bool:
 
 
 def _duplicates(entries: Iterable[Entry]) -> Iterator[Finding]:
-    """Pages with the same text, or the same title."""
+    """Yield pages with the same text, or the same title."""
     by_text: dict[str, list[Entry]] = defaultdict(list)
     by_title: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_text[entry.digest].append(entry)
         if not _is_index(entry):
-            by_title[names.plain(entry.title)].append(entry)
+            by_title[fold_accents(entry.title)].append(entry)
     told: set[frozenset[str]] = set()
     for rows, what in ((by_text, "text"), (by_title, "title")):
         for group in rows.values():
@@ -177,5 +185,5 @@ def _duplicates(entries: Iterable[Entry]) -> Iterator[Finding]:
                 continue
             told.add(same)
             paths = tuple(sorted(same))
-            sentence = f"{len(paths)} pages have the same {what}."
-            yield Finding("duplicate", paths[0], sentence, "", paths[1:])
+            message = f"{len(paths)} pages have the same {what}."
+            yield Finding("duplicate", paths[0], message, "", paths[1:])

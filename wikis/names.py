@@ -1,7 +1,6 @@
-"""Names: what a new wiki may be called, and when two names mean the same wiki or page.
+"""Check names of new wikis, and compare names of wikis and pages.
 
-A folder that is there already is a wiki under whatever name it has; these rules are for making
-one.
+An existing folder is a wiki under any name; these rules are for new ones.
 """
 
 import re
@@ -9,30 +8,35 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from jenny import text_normalisation
 from jenny.workspace import names as file_names
 from wikis.errors import NameRefused
 
 NAME_CHARS = 64
 SCOPE_CHARS = 500
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_LETTERS = re.compile(r"[^\w]+", re.UNICODE)
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def folder_name(title: str) -> str:
+    """Return the name of a wiki's folder, made from a title in any script."""
+    title = title.strip()
+    if _PLAIN.fullmatch(title):
+        return title
+    plain = text_normalisation.fold_accents(title)
+    words = "".join(char if unicodedata.category(char)[0] in "LMN" else " " for char in plain)
+    return "-".join(words.split())[:NAME_CHARS].strip("-")
 
 
 def refusal(name: str, taken: Iterable[str] = ()) -> str:
-    """Why no wiki can be made under this name, as the end of a sentence; empty when one can.
+    """Return why no wiki can have this name, as the end of a sentence; empty when one can.
 
-    *taken*: the names that there are.
+    *taken*: the existing names.
     """
     if not name:
-        return "is empty"
+        return "has no letter or digit"
     if len(name) > NAME_CHARS:
         return f"is longer than {NAME_CHARS} characters"
-    if not _NAME.fullmatch(name):
-        return (
-            "may hold letters from a to z, digits, dots, dashes and underscores, and begins with "
-            "a letter or a digit"
-        )
     if why := file_names.unfit(name):
         return why
     if twin := clash(name, taken):
@@ -41,25 +45,25 @@ def refusal(name: str, taken: Iterable[str] = ()) -> str:
 
 
 def clash(name: str, taken: Iterable[str]) -> str:
-    """The one of *taken* that is the same name but for case, accents, spaces and dashes, or ""."""
+    """Return the one of *taken* that differs only in case, accents, spaces or dashes, or ""."""
     wanted = normal(name)
     return next((other for other in taken if normal(other) == wanted), "")
 
 
-def checked(name: str, taken: Iterable[str] = ()) -> str:
-    """*name*, when a wiki can be made under it.
+def checked(title: str, taken: Iterable[str] = ()) -> str:
+    """Return the folder's name for *title* if a wiki can be made under it.
 
     Raises:
-        NameRefused: it cannot.
+        NameRefused: the title gives no valid name.
     """
-    name = name.strip()
+    name = folder_name(title)
     if why := refusal(name, taken):
-        raise NameRefused(f"The name {file_names.shown(name)} {why}. Nothing was made.")
+        raise NameRefused(f"The name {file_names.shown(name or title)} {why}. Nothing was made.")
     return name
 
 
 def checked_scope(text: str) -> str:
-    """*text* as one line, when it can be a wiki's scope.
+    """Return *text* as one line if it can be a wiki's scope.
 
     Raises:
         NameRefused: it is empty or too long.
@@ -76,24 +80,12 @@ def checked_scope(text: str) -> str:
     return scope
 
 
-@lru_cache(maxsize=8_192)
-def plain(text: str) -> str:
-    """*text* in small letters, without accents: what a search compares."""
-    if text.isascii():
-        return text.lower()
-    parts = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in parts if not unicodedata.combining(char))
-
-
 @lru_cache(maxsize=32_768)
 def slug(text: str) -> str:
-    """The form in which a link's words and a page's name are the same: ``Bee Hives`` and
-    ``bee-hives``. Slashes stay."""
-    return "/".join(
-        _LETTERS.sub("-", plain(part).replace("_", "-")).strip("-") for part in text.split("/")
-    )
+    """Return a form that is equal for ``Bee Hives`` and ``bee-hives``. Slashes stay."""
+    return "/".join(map(text_normalisation.slug, text.split("/")))
 
 
 def normal(name: str) -> str:
-    """The form in which two names of wikis are the same."""
-    return slug(name) or plain(name)
+    """Return the form that is equal for equivalent names of wikis."""
+    return slug(name) or text_normalisation.fold_accents(name)

@@ -1,14 +1,14 @@
-"""Wikis and their pages on disk: which there are, where a page lies, and what its header shows.
+"""Read wikis and their pages from disk: the list of wikis, page paths, headers and metadata.
 
-A path here is written from the wiki's folder: ``wiki/concepts/hive.md``, ``log/20260401.md``.
-Nothing in this module keeps anything in memory; ``wikis.index`` does.
+A path here is relative to the wiki's folder: ``wiki/concepts/hive.md``, ``log/20260401.md``. This
+module caches nothing; ``wikis.page_index`` does.
 """
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from jenny.markdown import front_matter
 from jenny.workspace import names as file_names
@@ -17,7 +17,56 @@ from jenny.workspace.content import version_of
 from jenny.workspace.errors import FileMissing, PathRefused
 from jenny.workspace.paths import Place
 from wikis.errors import PageRefused, WikiMissing
-from wikis.heads import Head, head, one_line
+
+TITLE_CHARS = 200
+SHOWN_TAGS = 50
+_DATES = ("date", "created", "updated")
+_DATE_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PageMetadata:
+    """The shown values of a page's header, or the ``problem`` of an invalid one."""
+
+    title: str = ""
+    type: str = ""
+    tags: tuple[str, ...] = ()
+    dates: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+
+def page_metadata(header: front_matter.FrontMatter) -> PageMetadata:
+    values = header.values
+    dates = tuple(
+        (name, shown)
+        for name in _DATES
+        if (shown := one_line(values.get(name))) and len(shown) < _DATE_CHARS
+    )
+    return PageMetadata(
+        one_line(values.get("title")),
+        one_line(values.get("type")),
+        _tags(values.get("tags")),
+        dates,
+        header.problem,
+    )
+
+
+def one_line(value: Any) -> str:
+    """Return a header's value as one line; empty for anything but a plain value."""
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return " ".join(str(value).split())[:TITLE_CHARS]
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    """Return tags from a list, or from one line with commas."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if not isinstance(value, list):
+        return ()
+    found = [one_line(one).lstrip("#") for one in value]
+    return tuple(dict.fromkeys(tag for tag in found if tag))[:SHOWN_TAGS]
+
 
 WIKIS = "wikis"
 PAGES = "wiki"
@@ -27,30 +76,28 @@ LOG = "log"
 RAW = "raw"
 AUDIT = "audit"
 ENDINGS = (".md", ".markdown")
-# Of a longer page the beginning is shown, and it is not edited in the browser.
+# Of a longer page only the beginning is shown, and it cannot be edited in the browser.
 PAGE_BYTES = 1_000_000
 
 _HEADING = re.compile(r"^ {0,3}#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
-_ANY_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
-_FENCED = re.compile(r" {0,3}(`{3,}|~{3,})")
 _MARKS = re.compile(r"[*`]|\[\[|\]\]")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Wiki:
-    """A wiki's folder. ``root``: the workspace's real folder; ``base``: where the wiki lies."""
+    """A wiki's folder. ``root``: the workspace's real folder; ``base``: the wiki's folder."""
 
     root: Path
     name: str
     base: Place
 
     def path(self, inside: str) -> str:
-        """The path from the workspace of something at *inside* this wiki."""
+        """Return the path from the workspace of *inside* in this wiki."""
         return f"{WIKIS}/{self.name}/{inside}"
 
     def locate(self, inside: str) -> Place:
-        """The place of something in this wiki, links resolved.
+        """Resolve a path in this wiki, including links.
 
         Raises:
             PageRefused: it leads out of the wiki's folder.
@@ -66,18 +113,20 @@ class Wiki:
         return place
 
     def inside(self, place: Place) -> str:
-        """The path from this wiki's folder of a place in it."""
+        """Return the path from this wiki's folder."""
         return "/".join(place.parts[len(self.base.parts) :])
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as it was read. ``body`` is the text below the header; ``version`` the SHA-256 of the
-    file's bytes, empty when only its beginning was read (``is_cut``); ``problem`` a sentence about
-    bytes that are no UTF-8."""
+    """A page as it was read.
+
+    ``body`` is the text below the header; ``version`` the SHA-256 of the file's bytes, empty when
+    only its beginning was read (``is_cut``); ``problem`` a sentence about bytes that are not UTF-8.
+    """
 
     path: str
-    head: Head
+    head: PageMetadata
     body: str
     text: str
     version: str
@@ -88,12 +137,11 @@ class Page:
 
     @property
     def title(self) -> str:
-        """What the page is called."""
         return self.head.title or title_of(self.path, self.body)
 
 
 def wiki_names(root: Path) -> tuple[str, ...]:
-    """The names of the folders below ``wikis/``, in order; each of them is a wiki."""
+    """Return the sorted names of the folders below ``wikis/``; each of them is a wiki."""
     try:
         place = paths.locate(Path(os.path.realpath(root)), WIKIS)
     except PathRefused:
@@ -108,11 +156,11 @@ def wiki_names(root: Path) -> tuple[str, ...]:
             and (entry.is_dir(follow_symlinks=False) or entry.is_symlink())
             and not file_names.unusable(entry.name)
         ]
-    return tuple(sorted(found, key=lambda name: (name.casefold(), name)))
+    return tuple(sorted(found, key=lambda name: (file_names.folded(name), name)))
 
 
 def open_wiki(root: Path, name: str) -> Wiki:
-    """The wiki of this name; nothing need be in its folder.
+    """Return the wiki of this name; its folder may be empty.
 
     Raises:
         WikiMissing: there is none.
@@ -127,9 +175,10 @@ def open_wiki(root: Path, name: str) -> Wiki:
     return Wiki(real, name, base)
 
 
-def read(wiki: Wiki, path: str, *, limit: int = PAGE_BYTES) -> Page:
-    """The page at *path*; of a larger file the first *limit* bytes, and bytes that are no UTF-8
-    as replacement characters.
+def read_page(wiki: Wiki, path: str, *, limit: int = PAGE_BYTES) -> Page:
+    """Read the page at *path*; at most its first *limit* bytes.
+
+    Bytes that are not UTF-8 become replacement characters.
 
     Raises:
         FileMissing: there is no such file.
@@ -145,13 +194,12 @@ def read(wiki: Wiki, path: str, *, limit: int = PAGE_BYTES) -> Page:
 
 
 def parsed(path: str, data: bytes, *, is_cut: bool = False) -> Page:
-    """The page that these bytes are."""
     text, problem = decoded(data, is_cut=is_cut)
-    header = front_matter.read(text)
+    header = front_matter.read_front_matter(text)
     version = "" if is_cut else version_of(data)
     return Page(
         path,
-        head(header),
+        page_metadata(header),
         header.body,
         text,
         version,
@@ -163,8 +211,10 @@ def parsed(path: str, data: bytes, *, is_cut: bool = False) -> Page:
 
 
 def decoded(data: bytes, *, is_cut: bool = False) -> tuple[str, str]:
-    """The text of a page's bytes, and a sentence when they are no UTF-8. A character that was cut
-    in two at the end is left out."""
+    """Decode a page's bytes, with a sentence when they are not UTF-8.
+
+    A character that is cut off at the end is dropped.
+    """
     try:
         return data.decode("utf-8"), ""
     except UnicodeDecodeError as error:
@@ -178,7 +228,7 @@ def decoded(data: bytes, *, is_cut: bool = False) -> tuple[str, str]:
 
 
 def title_of(path: str, body: str) -> str:
-    """A page's title without a header: its first heading, else its file's name in words."""
+    """Return a title from the text: its first heading, else the file's name in words."""
     fence = _FENCE.search(body)
     found = _HEADING.search(body, 0, fence.start() if fence else len(body))
     if found:
@@ -191,35 +241,21 @@ def title_of(path: str, body: str) -> str:
     return stem.replace("-", " ").replace("_", " ").strip() or name
 
 
-def headings(body: str) -> Iterator[str]:
-    """The headings of a page's text, in order, without marks; code holds none."""
-    if "#" not in body:
-        return
-    fence = ""
-    for line in body.split("\n"):
-        found = _FENCED.match(line)
-        if found and (not fence or found[1].startswith(fence)):
-            fence = "" if fence else found[1]
-        elif not fence and (heading := _ANY_HEADING.match(line)):
-            yield one_line(_MARKS.sub("", heading[1]))
-
-
 def is_page(path: str) -> bool:
-    """Whether a file of this name is a page, that is, Markdown."""
+    """True when a file of this name is a page, that is, Markdown."""
     return path.lower().endswith(ENDINGS)
 
 
 def without_ending(path: str) -> str:
-    """*path* without ``.md``."""
     lower = path.lower()
     return next((path[: -len(end)] for end in ENDINGS if lower.endswith(end)), path)
 
 
 def new_path(text: str) -> str:
-    """Where a new page goes that a person or a link calls *text*: below ``wiki/``, with ``.md``.
+    """Return the path of a new page named *text*: below ``wiki/``, with ``.md``.
 
     Raises:
-        PageRefused: no page can be called so.
+        PageRefused: the name is invalid.
     """
     plain = text.strip().strip("/")
     if plain.startswith(f"{PAGES}/"):
@@ -240,7 +276,7 @@ def new_path(text: str) -> str:
 
 
 def index_of(wiki: Wiki, folder: str) -> str:
-    """The page that stands for a folder, or "" when it has none."""
+    """Return the index page of a folder, or "" when it has none."""
     path = f"{folder.strip('/')}/index.md"
     try:
         place = wiki.locate(path)

@@ -1,4 +1,4 @@
-"""Search over titles, paths, headings, tags and bodies: every word, the last one by its beginning.
+"""Search titles, paths, headings, tags and bodies for all words, the last one by its prefix.
 
 Titles come first. Accents and case do not count.
 """
@@ -6,36 +6,34 @@ Titles come first. Accents and case do not count.
 import os
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jenny.text_normalisation import search_tokens
 from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages
-from wikis.index.entries import Entry
-from wikis.index.known import Index
-from wikis.index.store import searched
+from wikis.index_entries import Entry
+from wikis.page_index import Index
 
 MOST_HITS = 20
 MOST_WORDS = 12
 QUERY_CHARS = 200
 SNIPPET_CHARS = 220
 SNIPPET_BYTES = 100_000
-# A shorter beginning of a word is looked for in titles and paths alone.
+# A shorter prefix is searched only in titles and paths.
 _PREFIX_CHARS = 2
 
-# Links as they are read, not as they are written.
+# Links in the form in which they are read, not written.
 _BRACKETS = re.compile(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]")
 _HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
-_WORD = re.compile(r"[^\W_]+")
 # Weights of title, path, headings, tags, body.
 _RANK = "bm25(words, 8.0, 3.0, 2.0, 3.0, 1.0)"
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page that was found. ``snippet``: a line of it as (text, whether it is one of the
-    words)."""
+    """A page that was found. ``snippet``: a line of it as (text, True for a searched word)."""
 
     wiki: str
     entry: Entry
@@ -43,13 +41,12 @@ class Hit:
 
     @property
     def place(self) -> str:
-        """Where it lies, for people: without ``wiki/`` and ``.md``."""
         return pages.without_ending(self.entry.path.removeprefix(f"{pages.PAGES}/"))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found. ``words``: what was looked for; ``more``: there are others."""
+    """The result of a search. ``words``: the searched words; ``more``: there are further hits."""
 
     hits: tuple[Hit, ...]
     words: tuple[str, ...]
@@ -59,7 +56,7 @@ class Found:
 def search(
     index: Index, query: str, wikis: Iterable[str] | None = None, *, most: int = MOST_HITS
 ) -> Found:
-    """The pages that hold every word of *query*, best first; *wikis*: only in these."""
+    """Return the pages that contain every word of *query*, best first; *wikis*: only in these."""
     words = _words(query)
     if not words:
         return Found((), ())
@@ -76,17 +73,29 @@ def search(
 
 
 def _words(query: str) -> tuple[str, ...]:
-    found = _WORD.findall(searched(query[:QUERY_CHARS].replace("\0", " ")))
+    """Return the words of a query in their form for the search.
+
+    A word of a script without spaces becomes a phrase of its characters.
+    """
+    found: list[str] = []
+    last = -1
+    for start, end, form in search_tokens(query[:QUERY_CHARS].replace("\0", " ")):
+        if start == last:
+            found[-1] += f" {form}"
+        else:
+            found.append(form)
+        last = end
     return tuple(dict.fromkeys(found[:MOST_WORDS]))
 
 
 def _rows(
     connection: sqlite3.Connection, words: tuple[str, ...], only: tuple[str, ...] | None, most: int
 ) -> list[tuple[str, str]]:
-    """Wiki and entry of the best pages: those whose title holds all the words, then the rest."""
+    """Return wiki and entry of the best pages, first those with all words in the title."""
     *whole, last = (f'"{word}"' for word in words)
     terms = " AND ".join([*whole, f"{last}*"])
-    anywhere = terms if len(words[-1]) >= _PREFIX_CHARS else _short(whole, last)
+    is_sign = len(words[-1]) < _PREFIX_CHARS and words[-1].isascii()
+    anywhere = _short(whole, last) if is_sign else terms
     there = f"and file.wiki in ({', '.join('?' * len(only))})" if only is not None else ""
     found: dict[int, tuple[str, str]] = {}
     for expression in (f"title : ({terms})", anywhere):
@@ -102,7 +111,7 @@ def _rows(
 
 
 def _short(whole: list[str], last: str) -> str:
-    """One sign: as a word anywhere, as a beginning in titles and paths."""
+    """Return the query for one character: as a word anywhere, as a prefix in titles and paths."""
     ending = f"({last} OR {{title path}} : {last}*)"
     return " AND ".join([*whole, ending])
 
@@ -110,7 +119,7 @@ def _short(whole: list[str], last: str) -> str:
 def _snippet(
     wiki: pages.Wiki, entry: Entry, words: tuple[str, ...]
 ) -> tuple[tuple[str, bool], ...]:
-    """The first line of the page that holds most of the words, with them marked."""
+    """Return the first line of the page that has most of the words, with them marked."""
     try:
         with os.fdopen(paths.open_file(wiki.locate(entry.path)), "rb") as file:
             text = file.read(SNIPPET_BYTES).decode("utf-8", "replace")
@@ -120,10 +129,12 @@ def _snippet(
     best, most = "", 0
     for line in body.split("\n"):
         text = _BRACKETS.sub(r"\1", line).strip().lstrip("-*+> ")
-        if not text or text.startswith(("#", "```", "---", "|--")):
+        if not text or text.startswith(("#", "```", "---", "|--", "|:-", "| -", "| :-")):
             continue
-        folded = searched(text)
-        count = sum(word in folded for word in words)
+        if text.startswith("|"):
+            # Of a table's row the words, without its bars.
+            text = " · ".join(cell.strip() for cell in text.strip("|").split("|") if cell.strip())
+        count = len({word for _, _, word in _places(text, words)})
         if count > most or not best:
             best, most = text, count
         if count == len(words):
@@ -132,24 +143,37 @@ def _snippet(
 
 
 def _cut(line: str, words: tuple[str, ...]) -> str:
-    """The part of a long line around the first of the words."""
+    """Return the part of a long line around the first of the words."""
     if len(line) <= SNIPPET_CHARS:
         return line
-    places = [at for word in words if (at := searched(line).find(word)) >= 0]
-    start = max(0, min(places, default=0) - SNIPPET_CHARS // 3)
+    first = next((place[0] for place in _places(line, words)), 0)
+    start = max(0, first - SNIPPET_CHARS // 3)
     end = start + SNIPPET_CHARS
     return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
 
 
 def _marked(line: str, words: tuple[str, ...]) -> Iterable[tuple[str, bool]]:
-    """The line in pieces; a piece that begins like one of the words is marked."""
+    """Split the line into pieces and mark those that begin like one of the words."""
     at = 0
-    for match in _WORD.finditer(line):
-        folded = searched(match[0]).strip()
-        if any(folded.startswith(word) for word in words):
-            if at < match.start():
-                yield line[at : match.start()], False
-            yield match[0], True
-            at = match.end()
+    for start, end, _ in _places(line, words):
+        if at < start:
+            yield line[at:start], False
+        yield line[start:end], True
+        at = end
     if at < len(line):
         yield line[at:], False
+
+
+def _places(line: str, words: tuple[str, ...]) -> Iterator[tuple[int, int, str]]:
+    """Yield the words in the line: start, end, and the word. They do not overlap."""
+    tokens = list(search_tokens(line))
+    phrases = [(word, word.split(" ")) for word in words]
+    number = 0
+    while number < len(tokens):
+        for word, parts in phrases:
+            there = [form for _, _, form in tokens[number : number + len(parts)]]
+            if there[:-1] == parts[:-1] and there[-1].startswith(parts[-1]):
+                number += len(parts) - 1
+                yield tokens[number - len(parts) + 1][0], tokens[number][1], word
+                break
+        number += 1

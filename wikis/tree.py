@@ -1,20 +1,21 @@
-"""A wiki's files as a tree, and the way to one of them."""
+"""List a wiki's files as a tree, and build breadcrumbs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jenny.workspace import names
 from wikis import addresses, pages
-from wikis.index.known import Known
-from wikis.index.scanning import FOLDERS
+from wikis.index_entries import FOLDERS
+from wikis.page_index import WikiIndex
 
-# So many entries of a folder are listed in the tree; its own page lists all.
+# The tree lists at most this many entries of a folder; the folder's own page lists all.
 MOST_SIBLINGS = 100
 LABELS = {pages.PAGES: "Pages", pages.RAW: "Sources", pages.LOG: "Log"}
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A line of the tree. ``kind``: folder, page, file, or how many more there are."""
+    """A line of the tree. ``kind``: folder, page, file, or the number of further entries."""
 
     label: str
     href: str
@@ -26,7 +27,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """Something in a folder. ``title`` of a page; ``count`` of files in a folder."""
+    """An entry of a folder. ``title`` of a page; ``count`` of files in a folder."""
 
     name: str
     path: str
@@ -37,8 +38,8 @@ class Child:
     modified: float = 0.0
 
 
-def children(known: Known, folder: str) -> list[Child]:
-    """What is in a folder of the wiki, folders first, by name."""
+def children(known: WikiIndex, folder: str) -> list[Child]:
+    """List a folder of the wiki, folders first, by name."""
     prefix = f"{folder}/"
     folders: dict[str, int] = {}
     found: list[Child] = []
@@ -49,7 +50,7 @@ def children(known: Known, folder: str) -> list[Child]:
         if slash:
             folders[name] = folders.get(name, 0) + 1
         else:
-            href = addresses.page(known.name, path)
+            href = addresses.page_url(known.name, path)
             found.append(Child(name, path, href, "page", entry.title, modified=entry.modified))
     for path in known.files:
         if path.startswith(prefix):
@@ -57,17 +58,17 @@ def children(known: Known, folder: str) -> list[Child]:
             if slash:
                 folders[name] = folders.get(name, 0) + 1
             else:
-                found.append(Child(name, path, addresses.file(known.name, path), "file"))
+                found.append(Child(name, path, addresses.file_url(known.name, path), "file"))
     inner = [
-        Child(name, prefix + name, f"{addresses.page(known.name, prefix + name)}/", "folder",
+        Child(name, prefix + name, f"{addresses.page_url(known.name, prefix + name)}/", "folder",
               count=count)
         for name, count in folders.items()
     ]  # fmt: skip
     return [*sorted(inner, key=_by_name), *sorted(found, key=_by_name)]
 
 
-def branches(known: Known, current: str) -> list[Branch]:
-    """The folders on the way to *current*, each with its neighbours."""
+def branches(known: WikiIndex, current: str) -> list[Branch]:
+    """Return the parent folders of *current*, each with its siblings."""
     rows: list[Branch] = []
     for top in FOLDERS:
         label = LABELS[top]
@@ -75,14 +76,14 @@ def branches(known: Known, current: str) -> list[Branch]:
             rows += _below(known, top, current, 0)
         elif any(path.startswith(f"{top}/") for path in (*known.entries, *known.files)):
             is_open = current == top or current.startswith(f"{top}/")
-            href = f"{addresses.page(known.name, top)}/"
+            href = f"{addresses.page_url(known.name, top)}/"
             rows.append(Branch(label, href, 0, "folder", is_open, current == top))
             if is_open:
                 rows += _below(known, top, current, 1)
     return rows
 
 
-def _below(known: Known, folder: str, current: str, depth: int) -> Iterator[Branch]:
+def _below(known: WikiIndex, folder: str, current: str, depth: int) -> Iterator[Branch]:
     rows = children(known, folder)
     shown = rows[:MOST_SIBLINGS]
     shown += [row for row in rows[MOST_SIBLINGS:] if _holds(row, current)]
@@ -93,22 +94,24 @@ def _below(known: Known, folder: str, current: str, depth: int) -> Iterator[Bran
         if is_open:
             yield from _below(known, row.path, current, depth + 1)
     if len(rows) > len(shown):
-        href = f"{addresses.page(known.name, folder)}/"
+        href = f"{addresses.page_url(known.name, folder)}/"
         yield Branch(f"{len(rows) - len(shown):,} more", href, depth, "more")
 
 
-def crumbs(name: str, path: str) -> list[tuple[str, str]]:
-    """The folders on the way to *path*, itself the last: (label, address)."""
+def crumbs(known: WikiIndex, path: str) -> list[tuple[str, str]]:
+    """Return the breadcrumbs of *path*, itself the last: (label, address)."""
     parts = [part for part in path.split("/") if part]
-    rows = [(name, addresses.wiki(name))]
+    rows = [(known.title, addresses.wiki_url(known.name))]
     for end in range(len(parts)):
         inside = "/".join(parts[: end + 1])
-        if inside == pages.PAGES:
+        if inside in (pages.PAGES, pages.INDEX):
             continue
         is_last = end == len(parts) - 1
-        label = LABELS.get(inside, parts[end])
-        href = addresses.page(name, inside) + ("" if is_last else "/")
-        rows.append((pages.without_ending(label) if is_last else label, href))
+        label = LABELS.get(inside, pages.without_ending(parts[end]) if is_last else parts[end])
+        if inside in known.entries:
+            label = known.entries[inside].title
+        href = addresses.page_url(known.name, inside) + ("" if is_last else "/")
+        rows.append((label, href))
     return rows
 
 
@@ -117,9 +120,9 @@ def _holds(row: Child, current: str) -> bool:
 
 
 def _by_name(row: Child) -> tuple[str, str]:
-    return row.name.casefold(), row.name
+    return names.folded(row.name), row.name
 
 
-def folders(known: Known) -> Iterable[str]:
-    """The folders below ``wiki/`` that pages lie in, from there."""
+def folders(known: WikiIndex) -> Iterable[str]:
+    """Return the folders of pages, relative to ``wiki/``."""
     return sorted({entry.folder for entry in known.pages if entry.folder})

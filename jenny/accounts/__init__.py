@@ -1,1 +1,1 @@
-"""Who may see which workspace."""
+"""Accounts, their workspaces, keys, sessions, usage and jobs."""

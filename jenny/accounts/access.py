@@ -1,8 +1,13 @@
-"""Who asks, for which workspace, and where a stranger is sent: the first line of every view."""
+"""Access checks at the start of views: the account, its workspace, its model, and logins.
+
+The text of a form that was sent with an expired session is kept in the new session, until the page
+of the form shows it again.
+"""
 
 import functools
 import ipaddress
 import uuid
+from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -16,25 +21,66 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import endpoints, kept
+from jenny.accounts import endpoints
 from jenny.accounts.errors import ConnectionProblem
-from jenny.accounts.management import gate, metering
 from jenny.accounts.models import Account, LoginSession, Workspace
+from jenny.accounts.services import usage
 from jenny.agent.errors import AgentError
 from jenny.agent.preset import Endpoint, Preset
-from jenny.workspace.config import load
+from jenny.workspace.config import load_config
 from jenny.workspace.errors import WorkspaceError
 
+KEPT_FORM = "kept_text"
+# Characters of all kept texts: more than anybody types, small enough for a session row.
+KEPT_FORM_CHARS = 200_000
+
+
+def keep_form(session: MutableMapping[str, Any], path: str, text: str) -> None:
+    """Keep *text* for the page at *path*, newest first; texts beyond the limit are dropped."""
+    if not text.strip():
+        return
+    texts = [item for item in session.get(KEPT_FORM, []) if item["path"] != path]
+    texts.insert(0, {"path": path, "text": text[:KEPT_FORM_CHARS]})
+    room = KEPT_FORM_CHARS
+    kept = []
+    for item in texts:
+        room -= len(item["text"])
+        if room < 0:
+            break
+        kept.append(item)
+    session[KEPT_FORM] = kept
+
+
+def take_form(session: MutableMapping[str, Any], path: str) -> str:
+    """Return the text kept for the page at *path* and delete it; empty when there is none."""
+    texts = session.get(KEPT_FORM, [])
+    found = next((item["text"] for item in texts if item["path"] == path), "")
+    if found:
+        session[KEPT_FORM] = [item for item in texts if item["path"] != path]
+    return str(found)
+
+
+def newest_form(session: MutableMapping[str, Any]) -> str:
+    """Return the text kept last, for the login page; empty when there is none."""
+    texts = session.get(KEPT_FORM, [])
+    return str(texts[0]["text"]) if texts else ""
+
+
 _LONGEST_WAY_BACK = 2_000
+# A parameter of the login page's address: a form was sent with an expired session.
+NOTHING_STORED = "unsaved"
 # The session's key for the workspace that was chosen in it.
 _CHOSEN = "workspace"
 
 
-# --- Who asks, and for what ------------------------------------------------------------------
+# --- Account and workspace -------------------------------------------------------------------
 
 
 def account(request: HttpRequest) -> Account:
-    """Who is logged in. :raises PermissionDenied: nobody (the middleware sends them away first)."""
+    """Return the logged-in account.
+
+    :raises PermissionDenied: nobody is logged in (the middleware redirects to the login before).
+    """
     user = getattr(request, "user", None) or get_user(request)
     if not user.is_authenticated or not isinstance(user, Account):
         raise PermissionDenied
@@ -42,9 +88,9 @@ def account(request: HttpRequest) -> Account:
 
 
 def workspace(request: HttpRequest) -> Workspace:
-    """The workspace that this session works in; only ever one of the account's own.
+    """Return the session's workspace; only ever one of the account's own.
 
-    :raises WorkspaceError: its folder was not made yet and cannot be made now.
+    :raises WorkspaceError: its folder does not exist yet and cannot be made now.
     """
     person = account(request)
     current = current_workspace(request)
@@ -55,10 +101,10 @@ def workspace(request: HttpRequest) -> Workspace:
 
 
 def current_workspace(request: HttpRequest) -> Workspace | None:
-    """The workspace that this session works in, as it is: nothing is made for it.
+    """Return the session's workspace without making its folder.
 
-    A session keeps to the one that was chosen in it; a new one begins with the account's newest
-    choice. ``None``: nobody is logged in, or the account's was deleted meanwhile.
+    A session keeps the workspace that was chosen in it; a new one begins with the account's newest
+    choice. ``None``: nobody is logged in, or the account was deleted meanwhile.
     """
     person = getattr(request, "user", None)
     if not isinstance(person, Account):
@@ -74,7 +120,7 @@ def current_workspace(request: HttpRequest) -> Workspace | None:
 
 
 def own_workspace(request: HttpRequest, key: object) -> Workspace | None:
-    """The account's workspace with that id; ``None``: it has none, or deleted it."""
+    """Return the account's workspace with that id; ``None``: it has none, or deleted it."""
     try:
         wanted = uuid.UUID(str(key))
     except ValueError:
@@ -83,12 +129,11 @@ def own_workspace(request: HttpRequest, key: object) -> Workspace | None:
 
 
 def has_others(row: Workspace) -> bool:
-    """Whether its owner has more workspaces than this one."""
     return Workspace.objects.filter(owner=row.owner_id).exclude(pk=row.pk).exists()
 
 
 def choose_workspace(request: HttpRequest, row: Workspace) -> None:
-    """Let this session, and new ones, work in *row*; other sessions stay where they are."""
+    """Select *row* for this session and for new ones; other sessions keep their workspace."""
     person = account(request)
     request.session[_CHOSEN] = str(row.pk)
     person.current_workspace = row
@@ -96,9 +141,9 @@ def choose_workspace(request: HttpRequest, row: Workspace) -> None:
 
 
 def made_workspace(person: Account) -> Workspace:
-    """The account's current workspace, with its folder.
+    """Return the account's current workspace, and make its folder when needed.
 
-    :raises WorkspaceError: the folder was not made yet and cannot be made now.
+    :raises WorkspaceError: the folder does not exist yet and cannot be made now.
     """
     current = person.current_workspace
     if current is None or current.owner_id != person.pk or current.deleted_at is not None:
@@ -111,11 +156,10 @@ def made_workspace(person: Account) -> Workspace:
     return current
 
 
-# --- Which model -----------------------------------------------------------------------------
+# --- Model -----------------------------------------------------------------------------------
 
 
 def environment() -> endpoints.Environment:
-    """What the instance's environment says about a model."""
     return endpoints.Environment.read(
         settings.JENNY_API_KEY, settings.JENNY_API_BASE_URL, settings.JENNY_MODEL
     )
@@ -124,32 +168,35 @@ def environment() -> endpoints.Environment:
 def model_for(
     row: Workspace, preset_name: str = "", *, kind: str = "chat"
 ) -> tuple[Endpoint, Preset]:
-    """Where and how a conversation of that workspace asks the model of that name (empty: the
-    workspace's default), with the key of the workspace's owner. What it uses counts as that
-    *kind* of run (``jenny.accounts.usage_kinds``).
+    """Return endpoint and preset of a conversation's model, with the key of the workspace's owner.
 
-    :raises CallsPaused: nothing is asked in this workspace for now, or today (``CallsSpent``).
-    :raises AgentError: it cannot be asked; the sentence says why.
+    *preset_name* empty: the workspace's default. Usage is counted as that *kind* of run
+    (``jenny.agent.run_kinds``).
+
+    :raises CallsPaused: calls from this workspace are paused, or used up today (``CallsSpent``).
+    :raises AgentError: the model cannot be asked; the sentence says why.
     """
-    gate.check(row)
+    usage.check_calls_allowed(row)
     try:
         endpoint, preset = endpoints.resolve(
-            load(row.root), preset_name, row.owner.keys(), environment()
+            load_config(row.root), preset_name, row.owner.keys(), environment()
         )
     except ConnectionProblem as error:
-        raise AgentError("connection", error.sentence) from error
-    meter = metering.RowMeter(row.owner_id, kind, is_free=endpoint.is_demo)
-    return replace(endpoint, stops=functools.partial(gate.stops, row.root), meter=meter), preset
+        raise AgentError("connection", error.message) from error
+    meter = usage.RowMeter(row.owner_id, kind, is_free=endpoint.is_demo)
+    return replace(
+        endpoint, stops=functools.partial(usage.calls_stopped, row.root), meter=meter
+    ), preset
 
 
 def model_is_demo(request: HttpRequest) -> bool:
-    """Whether the demo model answers in the account's workspace, for the label on every page."""
+    """True when the demo model answers in the account's workspace, for the label on each page."""
     row = current_workspace(request)
     if row is None or row.folder_made_at is None:
         return not environment().is_set
     origins = set(row.owner.api_keys.values_list("origin", flat=True))
     try:
-        return endpoints.choose(load(row.root), "", origins, environment()).is_demo
+        return endpoints.choose(load_config(row.root), "", origins, environment()).is_demo
     except (ConnectionProblem, WorkspaceError):
         return False
 
@@ -158,10 +205,7 @@ def model_is_demo(request: HttpRequest) -> bool:
 
 
 def session_is_live(session_key: str) -> bool:
-    """Whether somebody is still logged in with that session.
-
-    Event streams ask at each heartbeat.
-    """
+    """True while somebody is logged in with that session. Event streams ask at each heartbeat."""
     return (
         LoginSession.objects.filter(session_key=session_key, account__is_active=True).exists()
         and Session.objects.filter(session_key=session_key, expire_date__gt=timezone.now()).exists()
@@ -169,8 +213,10 @@ def session_is_live(session_key: str) -> bool:
 
 
 def note_login(sender: object, request: HttpRequest, user: Account, **_: Any) -> None:
-    """Put the new session on the account's list (signal ``user_logged_in``). It stays in the
-    workspace that it begins in, whatever other sessions choose later."""
+    """Add the new session to the account's list (signal ``user_logged_in``).
+
+    It keeps the workspace that it begins with, whatever other sessions choose later.
+    """
     del sender
     if user.current_workspace_id is not None:
         request.session[_CHOSEN] = str(user.current_workspace_id)
@@ -178,16 +224,16 @@ def note_login(sender: object, request: HttpRequest, user: Account, **_: Any) ->
 
 
 def note_logout(sender: object, request: HttpRequest, **_: Any) -> None:
-    """Take the session off the list (signal ``user_logged_out``)."""
+    """Remove the session from the list (signal ``user_logged_out``)."""
     del sender
     LoginSession.objects.filter(session_key=request.session.session_key or "").delete()
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """The address that the request came from, as the web server says.
+    """Return the client's address, as the web server reports it.
 
-    ``X-Forwarded-For`` is the client's own word unless a proxy of ours wrote it, which the
-    web server judges (``jenny.management.parts``); it is never read here.
+    ``X-Forwarded-For`` can be forged unless one of our proxies wrote it. The web server checks that
+    (``jenny.runtime.asgi_middleware``); the header is never read here.
     """
     try:
         return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "")))
@@ -196,23 +242,22 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def throttled_name(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
-    """The name that failed logins are counted for: in any case it is the same one."""
+    """Return the name that failed logins are counted for, in one spelling."""
     given = credentials or request.POST
     return str(given.get("username", ""))[:150].casefold()
 
 
-# --- Strangers -------------------------------------------------------------------------------
+# --- Visitors without a login ----------------------------------------------------------------
 
 
 def is_own_url(request: HttpRequest, url: str) -> bool:
-    """Whether *url* leads to this very site."""
     return url_has_allowed_host_and_scheme(
         url, allowed_hosts={request.get_host()}, require_https=request.is_secure()
     )
 
 
 def is_same_site(request: HttpRequest) -> bool:
-    """Whether a page of ours sent the request, as far as the browser tells; if in doubt, not."""
+    """True when the browser says that a page of ours sent the request; in doubt False."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
@@ -221,7 +266,7 @@ def is_same_site(request: HttpRequest) -> bool:
 
 
 def is_script(request: HttpRequest) -> bool:
-    """Whether a script of the page asks, which cannot follow a redirect to a login page.
+    """True when a page's script sent the request, which cannot follow a redirect to the login.
 
     A visit that the service worker passes on looks like a fetch, but asks for HTML.
     """
@@ -234,7 +279,7 @@ def is_script(request: HttpRequest) -> bool:
 
 
 def way_back(request: HttpRequest) -> str:
-    """The path of the page that the request was made from, to return to after a login."""
+    """Return the path of the page that made the request, to return to after a login."""
     by_htmx = request.headers.get("HX-Request") == "true"
     if request.method in {"GET", "HEAD"} and not by_htmx and not is_script(request):
         return request.get_full_path()[:_LONGEST_WAY_BACK]
@@ -247,40 +292,43 @@ def way_back(request: HttpRequest) -> str:
 
 
 def page_of(path: str) -> str:
-    """The page that a form's address belongs to: ``/chat/<id>/send`` → ``/chat/<id>/``."""
+    """Return the page of a form's address: ``/chat/<id>/send`` → ``/chat/<id>/``."""
     return path if path.endswith("/") else path.rsplit("/", 1)[0] + "/"
 
 
 def keep_text(request: HttpRequest) -> str:
-    """Keep the typed ``text`` of a form that could not be taken, and return it.
+    """Keep the typed ``text`` of a form that could not be accepted, and return it.
 
-    Only when a page of ours sent it: another site must neither put words into a composer
-    nor replace the visitor's session by a new one.
+    Only when a page of ours sent it: another site must neither put words into a composer nor
+    replace the visitor's session by a new one.
     """
     text = request.POST.get("text", "") if request.method == "POST" else ""
     if text and is_same_site(request):
-        kept.keep(request.session, page_of(request.path), text)
-    return text[: kept.LIMIT]
+        keep_form(request.session, page_of(request.path), text)
+    return text[:KEPT_FORM_CHARS]
 
 
 def take_kept_text(request: HttpRequest, path: str) -> str:
-    """The text that was kept for the page at *path*; handed out once, empty when there is none."""
-    return kept.take(request.session, path)
+    """Return the text kept for the page at *path* and delete it; empty when there is none."""
+    return take_form(request.session, path)
 
 
 def send_to(request: HttpRequest, url: str) -> HttpResponse:
-    """Send whoever asks to the page at *url*, in the way that the asker understands."""
+    """Redirect to *url* in the form that the client understands."""
     if request.headers.get("HX-Request") == "true":
         return HttpResponseClientRedirect(url)
     if is_script(request):
         return JsonResponse(
-            {"login": url, "sentence": "Your session has ended. Log in to go on."},
+            {"login": url, "message": "Your session has ended. Log in to go on."},
             status=401,
         )
     return HttpResponseRedirect(url, status=302 if request.method in {"GET", "HEAD"} else 303)
 
 
 def send_to_login(request: HttpRequest) -> HttpResponse:
-    """Send a stranger to the login, with the way back; what they typed is kept."""
+    """Redirect to the login, with the page to return to; the typed text is kept."""
     keep_text(request)
-    return send_to(request, f"{settings.LOGIN_URL}?{urlencode({'next': way_back(request)})}")
+    query = {"next": way_back(request)}
+    if request.method not in {"GET", "HEAD"}:
+        query[NOTHING_STORED] = "1"
+    return send_to(request, f"{settings.LOGIN_URL}?{urlencode(query)}")

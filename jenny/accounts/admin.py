@@ -1,7 +1,7 @@
-"""The operator's site: what there is on this instance, without anything that people said.
+"""The operator's site: the rows of this instance, without anything that people said.
 
-Only the owner sees it. Almost all of it is to be looked at: changes go through the pages and
-commands, where their rules are.
+Only the owner sees it. Almost all of it is read-only: changes are made through the pages and
+commands, which have the rules for them.
 """
 
 import functools
@@ -27,11 +27,10 @@ class OperatorSite(admin.AdminSite):
     enable_nav_sidebar = False
 
     def has_permission(self, request: HttpRequest) -> bool:
-        """Only the owner."""
         return bool(request.user.is_active and request.user.is_superuser)
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:  # noqa: FBT001, FBT002 - Django's signature
-        """For everybody else there is nothing here; strangers are sent to the login before."""
+        """Answer 404 to everybody but the owner; visitors without login were redirected before."""
         inner = super().admin_view(view, cacheable)
 
         @functools.wraps(inner)
@@ -44,7 +43,6 @@ class OperatorSite(admin.AdminSite):
         return guarded
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
-        """The lists, their rows, and what these need."""
         found: list[URLPattern | URLResolver] = [
             path("", self.admin_view(self.index), name="index"),
             path("jsi18n/", self.admin_view(self.i18n_javascript, cacheable=True), name="jsi18n"),
@@ -57,14 +55,11 @@ class OperatorSite(admin.AdminSite):
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # no subscript at run time
-    """Rows to be looked at."""
-
     actions: Any = None
     list_per_page = 50
     show_full_result_count = False
 
     def get_urls(self) -> list[URLPattern]:
-        """The list, and a row of it."""
         name = f"{self.opts.app_label}_{self.opts.model_name}"
         view = self.admin_site.admin_view
         return [
@@ -73,26 +68,24 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]  # no subscript at r
         ]
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """The site lets nobody else in."""
+        """Allow everybody whom the site lets in, which is the owner."""
         del obj
         return bool(request.user.is_superuser)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """As above."""
         return bool(request.user.is_superuser)
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Rows are made by what they tell of."""
+        """Refuse: rows are created by the application only."""
         del request, obj
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Changes go through the pages and commands."""
+        """Refuse: changes are made through the pages and commands."""
         del request, obj
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """As above."""
         del request, obj
         return False
 
@@ -102,7 +95,7 @@ site = OperatorSite(name="operator")
 
 @admin.register(Account, site=site)
 class AccountAdmin(ReadOnly):
-    """Who can log in. Two acts: keep somebody out, and let them in again."""
+    """Accounts with two actions: deactivate and reactivate."""
 
     actions = ("keep_out", "let_in")
     list_display = ("username", "is_active", "is_superuser", "time_zone", "last_login")
@@ -121,7 +114,7 @@ class AccountAdmin(ReadOnly):
 
     @admin.action(description="Keep them out: no login, all sessions end", permissions=["view"])
     def keep_out(self, request: HttpRequest, rows: "QuerySet[Account]") -> None:
-        """Nothing of theirs is deleted; what runs by itself goes on."""
+        """Deactivate accounts. Nothing of theirs is deleted, and their background work goes on."""
         found = list(rows.exclude(is_superuser=True))
         for row in found:
             row.end_sessions()
@@ -131,15 +124,13 @@ class AccountAdmin(ReadOnly):
 
     @admin.action(description="Let them in again", permissions=["view"])
     def let_in(self, request: HttpRequest, rows: "QuerySet[Account]") -> None:
-        """With the password that they had."""
+        """Reactivate accounts with their former password."""
         done = rows.filter(is_active=False).update(is_active=True)
         messages.success(request, f"Let in again: {done}.")
 
 
 @admin.register(Workspace, site=site)
 class WorkspaceAdmin(ReadOnly):
-    """Folders and whose they are."""
-
     list_display = ("slug", "owner", "created_at", "folder_made_at", "deleted_at")
     list_select_related = ("owner",)
     search_fields = ("slug", "owner__username")
@@ -149,8 +140,6 @@ class WorkspaceAdmin(ReadOnly):
 
 @admin.register(LoginSession, site=site)
 class LoginSessionAdmin(ReadOnly):
-    """Who is logged in, and from where."""
-
     list_display = ("account", "device", "address", "started_at", "seen_at")
     list_select_related = ("account",)
     fields = ("account", "device", "address", "started_at", "seen_at")
@@ -159,8 +148,6 @@ class LoginSessionAdmin(ReadOnly):
 
 @admin.register(UsageDay, site=site)
 class UsageDayAdmin(ReadOnly):
-    """What models used, by day."""
-
     list_display = (
         "day",
         "account",
@@ -181,8 +168,6 @@ class UsageDayAdmin(ReadOnly):
 
 @admin.register(Job, site=site)
 class JobAdmin(ReadOnly):
-    """Long work: exports, imports, restores."""
-
     list_display = ("id", "workspace", "kind", "state", "step", "steps", "created_at", "ended_at")
     list_select_related = ("workspace",)
     list_filter = ("kind", "state")
@@ -203,8 +188,6 @@ class JobAdmin(ReadOnly):
 
 @admin.register(UpSpan, site=site)
 class UpSpanAdmin(ReadOnly):
-    """When each part was up."""
-
     list_display = ("part", "host", "started_at", "last_at")
     list_filter = ("part",)
     ordering = ("-last_at",)

@@ -5,25 +5,22 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out
 
 
 class AccountsConfig(AppConfig):
-    """Accounts, workspace rows, API keys and sessions."""
-
     name = "jenny.accounts"
     label = "accounts"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Keep the list of sessions in step with logins and logouts; say on every page what is
-        wrong with a workspace's files."""
+        """Connect the session list to logins and logouts, and register notices about workspace
+        files.
+        """
         # Models can be imported only once the apps are loaded.
         from jenny.accounts import access  # noqa: PLC0415 - apps are loaded first
-        from jenny.accounts.management import (  # noqa: PLC0415 - apps are loaded first
-            metering,
-            notices,
-            workspace_notices,
-        )
+        from jenny.accounts.services import notices, usage  # noqa: PLC0415 - apps are loaded first
 
-        notices.register("settings", workspace_notices.settings)
-        notices.register("versions", workspace_notices.versions)
-        notices.register("usage", metering.notices)
+        notices.register_notices("settings", notices.settings_notices)
+        notices.register_notices("data folder", notices.data_folder_notices)
+        notices.register_notices("found folder", notices.found_folder_notices)
+        notices.register_notices("versions", notices.version_notices)
+        notices.register_notices("usage", usage.limit_notices)
         user_logged_in.connect(access.note_login, dispatch_uid="accounts.note_login")
         user_logged_out.connect(access.note_logout, dispatch_uid="accounts.note_logout")

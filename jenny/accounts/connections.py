@@ -1,4 +1,4 @@
-"""Presets in ``config.json``: make, change, take away, choose. All through its one funnel."""
+"""Creates, changes, removes and selects presets in ``config.json``, through its store."""
 
 import itertools
 from collections.abc import Mapping
@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jenny.accounts import slugs
+from jenny.accounts.endpoints import ANTHROPIC, RESERVED
 from jenny.workspace import config
+from jenny.workspace.config import PresetConfig
 from jenny.workspace.errors import ConfigRefused
 
 PRESETS = "modelPresets"
 _OVERRIDE = "modelOverride"
-# So that a number behind it leaves a name that may be typed after /model.
+# Leaves room for a number, so that the name can be typed after /model.
 _LONGEST_STEM = 36
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What was taken away, to be put back as it was, unknown keys included."""
+    """A removed preset, to be restored as it was, unknown keys included."""
 
     name: str
     values: dict[str, Any]
@@ -25,9 +28,10 @@ class Removed:
     was_dreams: bool = False
 
 
-def put(root: Path, name: str, values: Mapping[str, Any], *, use: bool) -> bool:
-    """Make the preset *name*, or change those of its keys that are in *values* (``None``: the
-    key goes); *use*: it becomes the default. Whether the file changed.
+def save_preset(root: Path, name: str, values: Mapping[str, Any], *, use: bool) -> bool:
+    """Create the preset *name*, or change its keys in *values* (``None``: the key is removed).
+
+    *use*: it becomes the default. True when the file changed.
 
     :raises ConfigRefused: a value is of the wrong kind or range.
     """
@@ -42,7 +46,18 @@ def put(root: Path, name: str, values: Mapping[str, Any], *, use: bool) -> bool:
         if use:
             _defaults(data)["model"] = name
 
-    return config.change(root, mutate)
+    return config.change_config(root, mutate)
+
+
+def name_for(presets: Mapping[str, PresetConfig], base_url: str, model: str) -> str:
+    """Return the name of the preset with this address and model, or a free one: Claude, or made
+    from the model's name."""
+    for preset in presets.values():
+        if (preset.base_url.rstrip("/"), preset.model) == (base_url.rstrip("/"), model):
+            return preset.name
+    stem = "claude" if base_url == ANTHROPIC else model.rsplit("/", 1)[-1]
+    names = slugs.candidates(stem)
+    return next(name for name in names if name not in presets and name not in RESERVED)
 
 
 def choose(root: Path, name: str) -> bool:
@@ -51,12 +66,15 @@ def choose(root: Path, name: str) -> bool:
     def mutate(data: dict[str, Any]) -> None:
         _set_default(data, name)
 
-    return config.change(root, mutate)
+    return config.change_config(root, mutate)
 
 
 def remove(root: Path, name: str) -> Removed | None:
-    """Take the preset *name* away; ``None`` when there is none. Where it was the default, the
-    default is again what the environment says; where it was Dream's, Dream asks the default."""
+    """Remove the preset *name*; ``None`` when there is none.
+
+    Where it was the default, the environment's model becomes the default; where it was Dream's,
+    Dream uses the default.
+    """
     found: list[Removed] = []
 
     def mutate(data: dict[str, Any]) -> None:
@@ -72,12 +90,12 @@ def remove(root: Path, name: str) -> Removed | None:
             _dream(data).pop(_OVERRIDE)
         found.append(Removed(name, values, was_default, was_dreams))
 
-    config.change(root, mutate)
+    config.change_config(root, mutate)
     return found[0] if found else None
 
 
 def put_back(root: Path, removed: Removed) -> bool:
-    """Undo ``remove``, unless a preset of that name was made meanwhile. Whether it was done."""
+    """Undo ``remove``, unless a preset of that name was created meanwhile. True when undone."""
     done: list[bool] = []
 
     def mutate(data: dict[str, Any]) -> None:
@@ -91,15 +109,16 @@ def put_back(root: Path, removed: Removed) -> bool:
         if removed.was_dreams:
             _dream(data)[_OVERRIDE] = removed.name
 
-    config.change(root, mutate)
+    config.change_config(root, mutate)
     return done[0]
 
 
 def give_name(root: Path, name: str, new: str) -> bool:
-    """Call the preset *new*, in its place in the file, and wherever the settings name it.
-    ``False``: it is not there any more, or there is one called *new*.
+    """Rename the preset to *new*, in its place in the file, and wherever the settings name it.
 
-    :raises ConfigRefused: it may not be called that.
+    ``False``: it no longer exists, or there is one called *new*.
+
+    :raises ConfigRefused: *new* is not allowed as a name.
     """
     done: list[bool] = []
 
@@ -116,13 +135,12 @@ def give_name(root: Path, name: str, new: str) -> bool:
         if _named(data, "dream", _OVERRIDE) == name:
             _dream(data)[_OVERRIDE] = new
 
-    config.change(root, mutate)
+    config.change_config(root, mutate)
     return done[0]
 
 
 def copy(root: Path, name: str) -> str:
-    """Make another preset that is like *name*, under a name of its own, which is returned; empty
-    when there is none to copy."""
+    """Copy a preset under a new name, which is returned; empty when there is none to copy."""
     made: list[str] = []
 
     def mutate(data: dict[str, Any]) -> None:
@@ -137,13 +155,15 @@ def copy(root: Path, name: str) -> str:
         presets[new] = dict(presets[name])
         made.append(new)
 
-    config.change(root, mutate)
+    config.change_config(root, mutate)
     return made[0] if made else ""
 
 
 def assign(root: Path, model: str, dreams: str) -> bool:
-    """Say which model answers (empty: what the environment says) and which one Dream asks (empty:
-    the same). Whether the file changed."""
+    """Set the default model (empty: the environment's) and Dream's (empty: the default).
+
+    True when the file changed.
+    """
 
     def mutate(data: dict[str, Any]) -> None:
         _set_default(data, model)
@@ -152,7 +172,7 @@ def assign(root: Path, model: str, dreams: str) -> bool:
         elif _named(data, "dream", _OVERRIDE) is not None:
             _dream(data).pop(_OVERRIDE)
 
-    return config.change(root, mutate)
+    return config.change_config(root, mutate)
 
 
 def _dream(data: dict[str, Any]) -> dict[str, Any]:
@@ -164,7 +184,7 @@ def _defaults(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(data: dict[str, Any], *keys: str) -> Any:
-    """What stands there below ``agents.defaults``; nothing is made by looking."""
+    """Return the value below ``agents.defaults``, without creating missing objects."""
     found: Any = data
     for key in ("agents", "defaults", *keys):
         found = found.get(key) if isinstance(found, dict) else None
@@ -172,7 +192,7 @@ def _named(data: dict[str, Any], *keys: str) -> Any:
 
 
 def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
-    """The object called *name*, made when missing; what else stands there is not replaced."""
+    """Return the object called *name*, created when missing; another value is not replaced."""
     section = data.setdefault(name, {})
     if not isinstance(section, dict):
         message = (

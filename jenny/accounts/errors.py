@@ -1,8 +1,8 @@
-"""What can go wrong with accounts and connections.
+"""Errors of accounts and connections.
 
 ::
 
-    AccountError                    for the person: ``sentence`` says what happened and what to do
+    AccountError                    for the person: ``message`` says what happened and what to do
       OwnerExists  OwnerMissing  AccountExists  UnknownZone
       ConnectionProblem
         UnknownPreset  KeyMissing  BadAddress  BadKey
@@ -11,66 +11,53 @@
 
 
 class AccountError(Exception):
-    """Something about accounts; :attr:`sentence` is for the person."""
+    """An error about accounts; :attr:`sentence` is for the person."""
 
-    def __init__(self, sentence: str) -> None:
-        """Keep the sentence."""
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class OwnerExists(AccountError):
-    """The first account was made already."""
-
     def __init__(self) -> None:
-        """Say so."""
         super().__init__("This Jenny has an owner already. Log in instead.")
 
 
 class OwnerMissing(AccountError):
-    """Further accounts come after the owner."""
+    """The owner must be created before further accounts."""
 
     def __init__(self) -> None:
-        """Say what comes first."""
         super().__init__("There is no owner yet. Make the owner first (create_owner, or /setup/).")
 
 
 class AccountExists(AccountError):
-    """The name is taken, in whatever case."""
-
     def __init__(self, username: str) -> None:
-        """Name it."""
         super().__init__(f"There is an account called {username} already. Choose another name.")
 
 
 class UnknownZone(AccountError):
-    """There is no time zone of that name."""
-
     def __init__(self, name: str) -> None:
-        """Name it, and a good one."""
         super().__init__(f"There is no time zone called {name}. Europe/Berlin is one, UTC another.")
 
 
 class ConnectionProblem(AccountError):
-    """No connection to a model can be made from what is configured."""
+    """The configuration allows no connection to a model."""
 
 
 class UnknownPreset(ConnectionProblem):
-    """A conversation or command names a preset that is not there."""
+    """A conversation or command names a preset that does not exist."""
 
     def __init__(self, name: str) -> None:
-        """Name it."""
         super().__init__(
-            f"There is no model preset called {name}. Choose another one with /model, "
+            f"There is no model called {name}. Choose another one with /model, "
             "or make it in Settings → Models."
         )
 
 
 class KeyMissing(ConnectionProblem):
-    """The preset's provider wants a key and none is stored for it."""
+    """The preset's provider needs a key and none is stored for it."""
 
     def __init__(self, preset: str, origin: str) -> None:
-        """Name both."""
         super().__init__(
             f"The model “{preset}” needs an API key for {origin}, and there is none that can be "
             "read. Enter one in Settings → Models."
@@ -78,12 +65,12 @@ class KeyMissing(ConnectionProblem):
 
 
 class BadAddress(ConnectionProblem):
-    """A base URL that cannot be used."""
+    pass
 
 
 class BadKey(ConnectionProblem):
-    """An API key that cannot be one."""
+    pass
 
 
 class JobLost(Exception):
-    """Long work was taken for dead meanwhile; whoever does it must leave everything alone."""
+    """The job was ended as dead meanwhile; its holder must change nothing any more."""

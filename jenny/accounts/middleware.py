@@ -1,4 +1,4 @@
-"""First run and login: what stands before every view."""
+"""Middleware for the first run, the login, and forms of another workspace."""
 
 import datetime as dt
 import logging
@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, zones
+from jenny.accounts import access, time_zones
 from jenny.accounts.models import Account, LoginSession
 from jenny.workspace.errors import WorkspaceError
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 type GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
-# What a browser or a health check may fetch before there is an owner.
+# A browser or a health check may fetch these before there is an owner.
 _OPEN_BEFORE_OWNER = (
     "/health/",
     "/metrics",
@@ -34,14 +34,13 @@ _SETUP = "/setup/"
 
 
 class FirstRunMiddleware:
-    """No account yet: every page leads to the set-up."""
+    """Redirects every page to the set-up while there is no account."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Wrap the rest."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Redirect, or go on. Asked of the database each time: nothing is held in a process."""
+        """Redirect, or continue. It asks the database each time: no process holds state."""
         if (
             request.path == _SETUP
             or request.path.startswith(_OPEN_BEFORE_OWNER)
@@ -53,21 +52,20 @@ class FirstRunMiddleware:
 
 
 class LoginMiddleware:
-    """Every view but those marked ``login_not_required`` needs a session that was not ended."""
+    """Requires a live session for every view that is not marked ``login_not_required``."""
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Wrap the rest."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Settle who asks, in whose time zone; pages of an account are not for any cache."""
+        """Set the account and its time zone, and forbid caches to store its pages."""
         user = request.user
         if not user.is_authenticated:
             return self.get_response(request)
         if not _is_listed(request, user):
             logout(request)
             return self.get_response(request)
-        with timezone.override(zones.zone(user.time_zone)):
+        with timezone.override(time_zones.zone(user.time_zone)):
             response = self.get_response(request)
         if not response.has_header("Cache-Control"):
             response["Cache-Control"] = "no-store"
@@ -80,25 +78,25 @@ class LoginMiddleware:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> HttpResponse | None:
-        """Send a stranger to the login. A forged form was stopped by the CSRF check before."""
+        """Redirect a visitor without login. The CSRF check has stopped forged forms before."""
         del args, kwargs
         if request.user.is_authenticated or not getattr(view, "login_required", True):
             return None
         return access.send_to_login(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """A workspace whose files cannot be used is told in a sentence, not as a fault of ours."""
+        """Answer with the error's sentence when a workspace's files cannot be used."""
         if not isinstance(error, WorkspaceError):
             return None
         log.warning("workspace.unusable", extra={"cause": type(error).__name__})
         if access.is_script(request):
-            return JsonResponse({"sentence": error.sentence}, status=503)
-        context = {"sentence": error.sentence, "page": access.way_back(request)}
+            return JsonResponse({"message": error.message}, status=503)
+        context = {"message": error.message, "page": access.way_back(request)}
         return render(request, "accounts/problem.html", context, status=503)
 
 
 def _is_listed(request: HttpRequest, user: Account) -> bool:
-    """Whether the session is on the account's list; notes the visit and renews it once a day."""
+    """True when the session is on the account's list; record the visit, and renew it once a day."""
     row = LoginSession.of(request.session.session_key or "", user)
     if row is None:
         return False
@@ -110,18 +108,16 @@ def _is_listed(request: HttpRequest, user: Account) -> bool:
 
 
 class WorkspaceMiddleware:
-    """A form is done to the workspace that its page was made in, or not at all.
+    """Refuses a form whose page was made in another workspace.
 
-    Somebody may have switched in another tab since. What names its own object (a conversation),
-    and what is about the account as a whole, is not held up.
+    The person may have switched in another tab since. Forms that name their own object (a
+    conversation) and forms about the whole account are accepted.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
-        """Wrap the rest."""
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Only views are looked at."""
         return self.get_response(request)
 
     def process_view(
@@ -131,7 +127,7 @@ class WorkspaceMiddleware:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> HttpResponse | None:
-        """Refuse what was meant for another workspace; what was typed is shown again."""
+        """Refuse a form for another workspace, and show the typed text again."""
         del view, args
         if request.method != "POST" or "conversation_id" in kwargs:
             return None
@@ -144,23 +140,23 @@ class WorkspaceMiddleware:
         return _meant_elsewhere(request, named, current.name)
 
 
-# What is about the account, whichever workspace it works in.
+# Paths about the account as a whole, in any workspace.
 _ACCOUNT_WIDE = ("/logout/", "/login/", "/operator/", "/settings/account/", "/settings/workspaces/")
 
 
 def _meant_elsewhere(request: HttpRequest, named: str, now_in: str) -> HttpResponse:
     meant = access.own_workspace(request, named)
     name = f"“{meant.name}”" if meant else "another workspace, which is not there any more"
-    sentence = f"Nothing was done: this page is of {name}, and you work in “{now_in}” now."
+    message = f"Nothing was done: this page is of {name}, and you work in “{now_in}” now."
     page = access.way_back(request)
     if request.headers.get("HX-Request") == "true":
         access.keep_text(request)
-        messages.error(request, sentence)
+        messages.error(request, message)
         return HttpResponseClientRedirect(page)
     if access.is_script(request):
-        return JsonResponse({"sentence": f"{sentence} Load the page again."}, status=409)
+        return JsonResponse({"message": f"{message} Load the page again."}, status=409)
     context = {
-        "sentence": sentence,
+        "message": message,
         "meant": meant,
         "text": request.POST.get("text", ""),
         "page": page,

@@ -1,22 +1,23 @@
-"""Slugs: what names a workspace's folder."""
+"""Slugs: the names of workspace folders."""
 
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterator
+
+from jenny.text_normalisation import fold_accents
 
 LONGEST = 40
 _OTHER = re.compile(r"[^a-z0-9]+")
 
 
 def slug(name: str) -> str:
-    """*name* as lower-case letters, digits and single hyphens; ``workspace`` when none is left."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    """Return *name* as lower-case letters, digits and single hyphens; at least ``workspace``."""
+    plain = fold_accents(name).encode("ascii", "ignore").decode()
     return _OTHER.sub("-", plain).strip("-")[:LONGEST].strip("-") or "workspace"
 
 
 def candidates(name: str) -> Iterator[str]:
-    """The slug of *name*, then the same with -2, -3 … without end."""
+    """Yield the slug of *name*, then the same with -2, -3 … without end."""
     first = slug(name)
     yield first
     for number in itertools.count(2):

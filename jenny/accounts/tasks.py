@@ -1,11 +1,11 @@
-"""What jobs need done by themselves."""
+"""Celery tasks of the accounts app."""
 
 from celery import shared_task
 
-from jenny.accounts.management import working
+from jenny.accounts.services import jobs
 
 
 @shared_task(name="jobs.reap")
 def reap() -> None:
-    """End jobs whose process has died, and send again what no worker ever got."""
-    working.reap()
+    """End jobs whose process has died, and enqueue again what no worker ever got."""
+    jobs.recover_jobs()

@@ -1,5 +1,7 @@
-"""Time-based one-time passwords (RFC 6238), as authenticator apps make them: six digits, SHA-1,
-30 seconds. Other parameters are read by few apps, and add nothing at this length."""
+"""Time-based one-time passwords (RFC 6238): six digits, SHA-1, 30 seconds.
+
+Few authenticator apps support other parameters, which add nothing at this length.
+"""
 
 import base64
 import binascii
@@ -9,20 +11,21 @@ import secrets
 import struct
 from urllib.parse import quote
 
+from jenny.text_normalisation import fold
+
 STEP_SECONDS = 30
 DIGITS = 6
-# Codes of the step before and after are taken too: clocks differ, and typing takes a while.
+# Codes of the step before and after are accepted too: clocks differ, and typing takes time.
 DRIFT_STEPS = 1
 _SECRET_BYTES = 20
 
 
 def new_secret() -> str:
-    """A new secret, in Base32 as apps take it."""
+    """Return a new secret in Base32."""
     return base64.b32encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def code_at(secret: str, step: int) -> str:
-    """The code of the time step with that number."""
     digest = hmac.new(base64.b32decode(secret), struct.pack(">Q", step), hashlib.sha1).digest()
     offset = digest[-1] & 0x0F
     number = struct.unpack_from(">I", digest, offset)[0] & 0x7FFFFFFF
@@ -30,9 +33,9 @@ def code_at(secret: str, step: int) -> str:
 
 
 def step_of(secret: str, given: str, now: float) -> int | None:
-    """The time step that *given* is the code of, near *now* (seconds since 1970); ``None``: none.
+    """Return the time step near *now* (seconds since 1970) whose code is *given*; ``None``: none.
 
-    Spaces in the code are no fault. Every comparison takes the same time.
+    Spaces in the code are ignored. Every comparison takes the same time.
     """
     code = "".join(given.split())
     if len(code) != DIGITS or not code.isascii() or not code.isdigit():
@@ -49,6 +52,31 @@ def step_of(secret: str, given: str, now: float) -> int | None:
 
 
 def uri(secret: str, account: str, issuer: str = "Jenny") -> str:
-    """What the QR code says to an app."""
     label = f"{quote(issuer)}:{quote(account, safe='')}"
     return f"otpauth://totp/{label}?secret={secret.rstrip('=')}&issuer={quote(issuer)}"
+
+
+COUNT = 10
+# Without letters that look like others or like digits: 16 of them are 73 bits.
+_LETTERS = "23456789abcdefghjkmnpqrs"
+_LENGTH = 16
+_GROUP = 4
+
+
+def new_codes() -> list[str]:
+    return [_shown() for _ in range(COUNT)]
+
+
+def _shown() -> str:
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+    return "-".join(letters[at : at + _GROUP] for at in range(0, _LENGTH, _GROUP))
+
+
+def digest(secret_key: str, account: int, code: str) -> str:
+    """Return the stored form of a code, bound to the instance's secret and the account.
+
+    Codes are too long for guessing, so a slow hash would protect nothing.
+    """
+    plain = "".join(letter for letter in fold(code) if letter.isalnum())
+    text = f"jenny recovery code 1\0{account}\0{plain}".encode()
+    return hmac.new(secret_key.encode(), text, hashlib.sha256).hexdigest()

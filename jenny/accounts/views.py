@@ -1,4 +1,4 @@
-"""First run, login, logout, and what becomes of a form that came too late."""
+"""First run, login, logout, and the page for a form that was sent too late."""
 
 import math
 from typing import Any
@@ -20,11 +20,16 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, halfway, kept, setup_token, zones
+from jenny.accounts import access, local_servers, time_zones
 from jenny.accounts.errors import OwnerExists
 from jenny.accounts.forms import CodeForm, ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
 from jenny.accounts.models import Account, RecoveryCode, TwoFactor
-from jenny.workspace.config import load
+from jenny.accounts.services import first_run, sessions
+from jenny.accounts.services import login as login_service
+from jenny.accounts.services.first_run import describe_folder, find_folder
+from jenny.accounts.services.login import LONGEST_WAIT_SECONDS
+from jenny.accounts.services.refused_origins import get_origin_problem
+from jenny.workspace.config import load_config
 from jenny.workspace.errors import WorkspaceError
 
 _PROOF = "setup_proof"
@@ -50,42 +55,52 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest) -> HttpResponse:
-    """Make the owner and the first workspace; 404 once there is an account."""
+    """Create the owner and the first workspace; 404 once there is an account."""
     if Account.objects.exists():
         raise Http404
-    token = setup_token.current(settings.JENNY_DATA)
+    token = first_run.current_token(settings.JENNY_DATA)
     given = request.GET.get("token", "")
-    if given and setup_token.matches(given, token):
-        # Out of the address at once: addresses end up in histories and logs.
-        request.session[_PROOF] = setup_token.proof(token)
+    if given and first_run.matches_token(given, token):
+        # Remove it from the address at once: addresses end up in histories and logs.
+        request.session[_PROOF] = first_run.token_proof(token)
         return redirect("setup")
-    is_proved = request.session.get(_PROOF) == setup_token.proof(token)
+    is_proved = request.session.get(_PROOF) == first_run.token_proof(token)
     if request.method != "POST":
         form = SetupForm(token_is_proved=is_proved, initial={"token": given})
         return _setup_page(request, form, problem=_WRONG if given and not is_proved else "")
     form = SetupForm(request.POST, token_is_proved=is_proved)
-    if not is_proved and not setup_token.matches(request.POST.get("token", ""), token):
+    if not is_proved and not first_run.matches_token(request.POST.get("token", ""), token):
         return _setup_page(request, form, problem=_WRONG)
     if not form.is_valid():
         return _setup_page(request, form)
-    return _make_owner(request, form.cleaned_data)
+    found, choice = find_folder(form.cleaned_data["username"]), request.POST.get("folder", "")
+    if found is not None and choice not in {"attach", "new"}:
+        return _setup_page(request, form, found=describe_folder(found))
+    attach = found is not None and choice == "attach"
+    return _make_owner(request, form.cleaned_data, attach=attach)
 
 
-def _setup_page(request: HttpRequest, form: SetupForm, *, problem: str = "") -> HttpResponse:
-    """The form; *problem* is what is wrong with the token."""
+def _setup_page(
+    request: HttpRequest, form: SetupForm, *, problem: str = "", found: str = ""
+) -> HttpResponse:
+    """Render the form.
+
+    *problem* is an error of the token; *found* describes a folder whose files may become the
+    workspace.
+    """
     status = 200 if not form.is_bound else 422
-    context = {"form": form, "token_problem": problem}
+    context = {"form": form, "token_problem": problem, "found": found}
     return render(request, "accounts/setup.html", context, status=403 if problem else status)
 
 
-def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
-    zone = zones.first_known(data["zone"], settings.JENNY_TIME_ZONE)
+def _make_owner(request: HttpRequest, data: dict[str, Any], *, attach: bool) -> HttpResponse:
+    zone = time_zones.first_known(data["zone"], settings.JENNY_TIME_ZONE)
     try:
-        owner = Account.objects.make_owner(data["username"], data["password"], zone)
+        owner = Account.objects.make_owner(data["username"], data["password"], zone, attach=attach)
     except OwnerExists as error:
         raise Http404 from error
     request.session.pop(_PROOF, None)
-    setup_token.forget(settings.JENNY_DATA)
+    first_run.forget_token(settings.JENNY_DATA)
     log_in(request, owner, backend=_BACKEND)
     return redirect("setup_model")
 
@@ -93,24 +108,30 @@ def _make_owner(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
 @sensitive_post_parameters("apiKey")
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup_model(request: HttpRequest) -> HttpResponse:
-    """Ask which model answers, right after the first run; the same can be done in Settings."""
+    """Ask for the model, right after the first run; Settings has the same choice."""
     person, root = access.account(request), access.workspace(request).root
+    looks = "look" in request.POST
+    found = local_servers.find_servers(own_port=settings.JENNY_PORT) if looks else None
+    if looks and request.headers.get("HX-Request") == "true":
+        fragment = {"found": found, "is_setup": True}
+        return render(request, "includes/found_servers.html", fragment)
     form = ConnectionForm(
-        request.POST if request.method == "POST" else None,
-        taken=load(root).presets,
+        request.POST if request.method == "POST" and not looks else None,
+        taken=load_config(root).presets,
         origins=person.keys(),
         environment=access.environment(),
         waiting=waiting_key(request),
     )
-    if request.method == "POST" and form.is_valid() and is_fit(request, form, person):
+    if form.is_bound and form.is_valid() and is_fit(request, form, person):
         try:
             form.save(person, root)
         except WorkspaceError as error:
-            form.add_error(None, error.sentence)
+            form.add_error(None, error.message)
         else:
             return redirect(settings.LOGIN_REDIRECT_URL)
-    status = 422 if request.method == "POST" else 200
-    return render(request, "accounts/setup_model.html", {"form": form}, status=status)
+    context = {"form": form, "found": found}
+    status = 422 if form.is_bound else 200
+    return render(request, "accounts/setup_model.html", context, status=status)
 
 
 # --- Login, logout ---------------------------------------------------------------------------
@@ -121,22 +142,25 @@ def setup_model(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest) -> HttpResponse:
-    """Let somebody in and send them back to where they wanted to go."""
+    """Log a person in and redirect to the page that they wanted."""
     goal = _goal(request)
     if request.user.is_authenticated:
         return redirect(goal)
     if request.method != "POST":
         return _login_page(request, LoginForm(request=request), goal)
     form = LoginForm(request.POST, request=request)
+    if form.is_valid() and form.wait_seconds:
+        return _locked_page(request, form.wait_seconds)
     if not form.is_valid() or form.account is None:
         return _login_page(request, form, goal, status=422)
     if TwoFactor.of(form.account) is not None:
-        # A session that somebody planted is worth nothing from here on.
+        # Makes a session id that an attacker planted worthless.
         request.session.cycle_key()
-        halfway.begin(request.session, form.account.pk, form.account.get_session_auth_hash())
+        login_service.begin_pending_login(
+            request.session, form.account.pk, form.account.get_session_auth_hash()
+        )
         return redirect(f"{reverse('login_code')}?{urlencode({'next': goal})}")
-    log_in(request, form.account, backend=_BACKEND)
-    return redirect(goal)
+    return _let_in(request, form.account, goal)
 
 
 @login_not_required
@@ -144,7 +168,7 @@ def login(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_code(request: HttpRequest) -> HttpResponse:
-    """The second step, for an account with a second factor, after the right password."""
+    """Ask for the second factor after the right password."""
     goal = _goal(request)
     if request.user.is_authenticated:
         return redirect(goal)
@@ -155,19 +179,25 @@ def login_code(request: HttpRequest) -> HttpResponse:
         return _code_page(request, CodeForm(), goal, minutes=factor.minutes_to_wait)
     if refused := _refused(request, factor, goal):
         return refused
-    halfway.forget(request.session)
-    log_in(request, person, backend=_BACKEND)
+    login_service.forget_pending_login(request.session)
     left = RecoveryCode.left(person)
     if left <= _FEW_CODES:
         count = "one recovery code" if left == 1 else f"{left or 'no'} recovery codes"
         messages.warning(
             request, f"You have {count} left. New ones: Settings → Account → Two-factor."
         )
-    return redirect(goal)
+    return _let_in(request, person, goal)
+
+
+def _let_in(request: HttpRequest, person: Account, goal: str) -> HttpResponse:
+    log_in(request, person, backend=_BACKEND)
+    response = redirect(goal)
+    sessions.remember_device(request, response, person)
+    return response
 
 
 def _refused(request: HttpRequest, factor: TwoFactor, goal: str) -> HttpResponse | None:
-    """What is answered to a code that is not taken; ``None``: it is."""
+    """Return the answer to a refused code; ``None``: it is accepted."""
     form = CodeForm(request.POST)
     if form.is_valid():
         if factor.try_code(form.cleaned_data["code"]):
@@ -180,8 +210,8 @@ def _refused(request: HttpRequest, factor: TwoFactor, goal: str) -> HttpResponse
 
 
 def _halfway(request: HttpRequest) -> tuple[Account | None, TwoFactor | None]:
-    """Who gave the right password a moment ago, unless it is another one by now."""
-    found = halfway.read(request.session)
+    """Return the account of the pending login, unless its password has changed since."""
+    found = login_service.read_pending_login(request.session)
     person = Account.objects.filter(pk=found.account, is_active=True).first() if found else None
     if person is None or found is None:
         return None, None
@@ -196,7 +226,7 @@ def _code_page(
     context = {
         "form": form,
         "next": goal,
-        "kept_text": kept.newest(request.session),
+        "kept_text": access.newest_form(request.session),
         "locked_minutes": minutes,
     }
     response = render(
@@ -208,13 +238,13 @@ def _code_page(
 
 
 def _goal(request: HttpRequest) -> str:
-    """Where to go after the login: only ever a page of this site that can be opened by address."""
+    """Return the page after the login: only one of this site that can be opened by GET."""
     goal = request.POST.get("next") or request.GET.get("next") or ""
     if not goal.startswith("/") or not access.is_own_url(request, goal):
         return settings.LOGIN_REDIRECT_URL
     path = goal.partition("?")[0].partition("#")[0]
     if not path.endswith("/"):
-        # What a form was sent to takes no GET; its page does.
+        # A form's address takes no GET; its page does.
         goal = path = access.page_of(path)
     try:
         found = resolve(path)
@@ -226,7 +256,12 @@ def _goal(request: HttpRequest) -> str:
 def _login_page(
     request: HttpRequest, form: LoginForm, goal: str, *, status: int = 200
 ) -> HttpResponse:
-    context = {"form": form, "next": goal, "kept_text": kept.newest(request.session)}
+    context = {
+        "form": form,
+        "next": goal,
+        "kept_text": access.newest_form(request.session),
+        "nothing_stored": access.NOTHING_STORED in (request.GET | request.POST),
+    }
     return render(request, "accounts/login.html", context, status=status)
 
 
@@ -235,7 +270,7 @@ def locked_out(
     _response: HttpResponse | None,
     credentials: dict[str, Any] | None,
 ) -> HttpResponse:
-    """The login page after too many failures: says for how long (called by axes)."""
+    """Render the login page after too many failures, with the time to wait (called by axes)."""
     cool_off = settings.AXES_COOLOFF_TIME * 3600
     last = (
         AccessAttempt.objects.filter(
@@ -246,21 +281,25 @@ def locked_out(
         .first()
     )
     passed = (timezone.now() - last.attempt_time).total_seconds() if last else 0
-    minutes = max(1, math.ceil((cool_off - passed) / 60))
+    return _locked_page(request, max(60, math.ceil(cool_off - passed)))
+
+
+def _locked_page(request: HttpRequest, seconds: int) -> HttpResponse:
+    minutes = math.ceil(seconds / 60)
+    wait = f"{seconds} second" if seconds <= LONGEST_WAIT_SECONDS else f"{minutes} minute"
     context = {
         "form": LoginForm(request=request, initial={"username": request.POST.get("username", "")}),
         "next": _goal(request),
-        "kept_text": kept.newest(request.session),
-        "locked_minutes": minutes,
+        "kept_text": access.newest_form(request.session),
+        "locked_for": wait if wait.startswith("1 ") else f"{wait}s",
     }
     response = render(request, "accounts/login.html", context, status=429)
-    response["Retry-After"] = str(minutes * 60)
+    response["Retry-After"] = str(seconds)
     return response
 
 
 @require_POST
 def logout(request: HttpRequest) -> HttpResponse:
-    """End the session."""
     access.account(request)
     log_out(request)
     if request.headers.get("HX-Request") == "true":
@@ -268,17 +307,18 @@ def logout(request: HttpRequest) -> HttpResponse:
     return redirect(settings.LOGOUT_REDIRECT_URL)
 
 
-# --- A form that came too late ---------------------------------------------------------------
+# --- A form that was sent too late ----------------------------------------------------------
 
 
 @login_not_required
 @never_cache
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """A form from before the last login, or from another site. What was typed is shown again."""
-    del reason
+    """Answer a form from before the last login, or from another site, with its text."""
+    if problem := get_origin_problem(request, reason):
+        return _refuse_origin(request, problem)
     text = access.keep_text(request)
     page = access.way_back(request)
-    sentence = (
+    message = (
         "Nothing was sent: this page is older than your login. Your text is kept; load the page "
         "again to send it."
         if text
@@ -287,6 +327,21 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if request.headers.get("HX-Request") == "true" and access.is_same_site(request):
         return HttpResponseClientRedirect(page)
     if access.is_script(request):
-        return JsonResponse({"reload": page, "sentence": sentence}, status=403)
-    context = {"text": text, "page": page, "sentence": sentence}
+        return JsonResponse({"reload": page, "message": message}, status=403)
+    context = {"text": text, "page": page, "message": message}
+    return render(request, "accounts/csrf.html", context, status=403)
+
+
+def _refuse_origin(request: HttpRequest, message: str) -> HttpResponse:
+    """Say why; loading the page again would not help."""
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(message, content_type="text/plain", status=403)
+    if access.is_script(request):
+        return JsonResponse({"message": message}, status=403)
+    text = (
+        request.POST.get("text", "")[: access.KEPT_FORM_CHARS]
+        if access.is_same_site(request)
+        else ""
+    )
+    context = {"text": text, "page": access.way_back(request), "message": message}
     return render(request, "accounts/csrf.html", context, status=403)

@@ -1,4 +1,9 @@
-"""Addresses of models' servers, as people paste them and as they are asked."""
+"""Check addresses of model servers: as people paste them, and the numbers they resolve to.
+
+Private networks are allowed, since local model servers are there. Refused are addresses that no
+model server has: cloud metadata services, which give credentials to any client inside, and
+addresses that mean no single other machine.
+"""
 
 import ipaddress
 import re
@@ -7,18 +12,75 @@ from urllib.parse import SplitResult, urlsplit
 
 from jenny.agent.errors import NoAddress
 
-# As long as the settings let one be.
+type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_REFUSED_NETWORKS = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "0.0.0.0/8",  # this machine; valid for listening only
+        "169.254.0.0/16",  # link-local; metadata of AWS, Google, Azure and others
+        "100.100.100.200/32",  # metadata of Alibaba Cloud
+        "168.63.129.16/32",  # host agent of Azure
+        "192.0.0.0/24",  # protocol assignments; metadata of Oracle Cloud
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and broadcast
+        "::/128",
+        "fe80::/10",  # link-local
+        "fec0::/10",  # site-local, deprecated
+        "fd00:ec2::/112",  # metadata of AWS
+        "fd20:ce::/112",  # metadata of Google Cloud
+        "fd00:42::42/128",  # metadata of Scaleway
+        "ff00::/8",  # multicast
+    )
+)
+# The last 32 bits are an IPv4 address: IPv4-compatible, and both prefixes of NAT64.
+_EMBEDDING = tuple(
+    ipaddress.ip_network(network) for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48")
+)
+_LOW_32_BITS = 0xFFFF_FFFF
+
+
+def is_refused_number(address: Address) -> bool:
+    """True when that address is never asked, in whatever form it is embedded."""
+    if isinstance(address, ipaddress.IPv6Address) and address.scope_id:
+        address = ipaddress.IPv6Address(int(address))
+    if any(address in network for network in _REFUSED_NETWORKS):
+        return True
+    if isinstance(address, ipaddress.IPv4Address) or address.is_loopback:
+        return False
+    if address.ipv4_mapped is not None:
+        return is_refused_number(address.ipv4_mapped)
+    # No server on this machine is reached through a translator.
+    return any(one.is_loopback or is_refused_number(one) for one in _embedded(address))
+
+
+def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
+    """Return the IPv4 addresses that a translated or tunnelled one leads to."""
+    found = list(address.teredo or ())
+    if address.sixtofour is not None:
+        found.append(address.sixtofour)
+    if any(address in network for network in _EMBEDDING):
+        found.append(ipaddress.IPv4Address(int(address) & _LOW_32_BITS))
+    return found
+
+
+# The limit of the settings.
 _LONGEST = 500
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# People copy the address from a server's own example, which goes on to the route.
+# People copy the address from a server's own example, which includes the route.
 _ROUTES = ("/v1/messages", "/v1")
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
+_REFUSED = (
+    "This number is never asked: it is no model server's. Link-local addresses (169.254.…, fe80:…) "
+    "and those where clouds hand out credentials are refused, and 0.0.0.0 names no machine: a "
+    "server on this one is at 127.0.0.1."
+)
 _WANTED = "An address looks like http://localhost:11434 or https://models.example.org."
 
 
 @dataclass(frozen=True)
 class _Address:
-    """The parts of a base URL that may stay; ``host`` as it goes over the wire."""
+    """The allowed parts of a base URL; ``host`` in the form of the wire."""
 
     scheme: str
     host: str
@@ -32,9 +94,9 @@ class _Address:
 
 
 def clean(given: str) -> str:
-    """The address of a server that speaks the Messages API, without the API's own route.
+    """Return the address of a server of the Messages API, without the API's own route.
 
-    :raises NoAddress: it is none, or holds what does not belong there.
+    :raises NoAddress: it is no address, or has parts that do not belong there.
     """
     address = _parse(given.strip())
     path = address.path.rstrip("/")
@@ -44,9 +106,9 @@ def clean(given: str) -> str:
 
 
 def origin(base_url: str) -> str:
-    """Scheme, host and port of *base_url* in one spelling: what a key is bound to.
+    """Return scheme, host and port of *base_url* in one spelling: a key is bound to them.
 
-    :raises NoAddress:
+    :raises NoAddress: it is no address.
     """
     return _parse(base_url).origin
 
@@ -75,16 +137,13 @@ def _refuse_extras(parts: SplitResult) -> None:
 
 
 def _host(name: str) -> str:
-    """The host as it goes over the wire: numbers in their usual form, names in IDNA."""
+    """Return the host for the wire: numbers in their usual form, names in IDNA."""
     try:
         number = ipaddress.ip_address(name)
     except ValueError:
         return _host_name(name)
-    mapped = getattr(number, "ipv4_mapped", None) or number
-    if mapped.is_link_local:
-        # Where clouds hand credentials to whatever asks from the inside.
-        message = "Addresses of the kind 169.254.… and fe80:… are not asked."
-        raise NoAddress(message)
+    if is_refused_number(number):
+        raise NoAddress(_REFUSED)
     return f"[{number}]" if number.version == 6 else str(number)  # noqa: PLR2004 - IPv6
 
 
@@ -93,7 +152,7 @@ def _host_name(name: str) -> str:
         host = name.encode("idna").decode().lower()
     except UnicodeError as error:
         raise NoAddress(_WANTED) from error
-    # 2852039166 and 0x7f.1 are numbers in disguise to whatever resolves them.
+    # Resolvers take 2852039166 and 0x7f.1 for IPv4 addresses.
     if not host or _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
         raise NoAddress(_WANTED)
     return host

@@ -1,7 +1,7 @@
-"""The one place that uses the SDK: sends a request, and reads what comes back.
+"""Sends requests with the SDK and reads the replies. No other module uses the SDK.
 
-Costly to import (1 to 1.5 seconds, 60 MB, all of it the SDK): only a process that asks models
-imports it, on first use (``jenny.agent.provider``).
+Slow to import (1 to 1.5 seconds, 60 MB, all of it the SDK): only a process that asks models imports
+it, on first use (``jenny.agent.provider``).
 """
 
 import contextlib
@@ -16,13 +16,12 @@ import httpcore2
 import httpx2
 from anthropic.resources import Messages
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Cancelled, Malformed
-from jenny.agent.exchange import Exchange
 from jenny.agent.limits import Limits
-from jenny.agent.transport import Transport
-from jenny.agent.watch import Watch
+from jenny.agent.transport import Exchange, Transport
 
-# What can come out of a connection beside the SDK's own errors.
+# Exceptions of a connection beside the SDK's own errors.
 _CONNECTION_ERRORS = (
     anthropic.APIConnectionError,
     httpcore2.NetworkError,
@@ -49,12 +48,10 @@ def prepare() -> None:
 
 
 class Broken(Exception):
-    """The connection failed; ``Call.fault`` says how."""
+    """The connection failed; ``Call.fault`` has the kind."""
 
 
 class Refused(Exception):
-    """The server answered with a status that is no success."""
-
     def __init__(self, status: int, headers: Mapping[str, str], body: object) -> None:
         super().__init__(status)
         self.status = status
@@ -63,26 +60,41 @@ class Refused(Exception):
 
 
 class Call:
-    """One request and its answer. All its methods raise ``Broken`` when the connection fails,
-    which is also how a cancelled run shows: ask the watch first.
+    """One request and its answer.
+
+    All its methods raise ``Broken`` when the connection fails, which also happens when the run is
+    cancelled: check the token first.
     """
 
-    def __init__(self, base_url: str, key: str, watch: Watch, limits: Limits) -> None:
+    def __init__(self, base_url: str, key: str, watch: CancellationToken, limits: Limits) -> None:
         self.watch = watch
         self._exchange = Exchange(watch, limits)
         self._response: httpx2.Response | None = None
         self._events: Iterator[Any] = iter(())
+        # The body of an answer that is no stream.
+        self.text = ""
         self._base_url = base_url
         self._headers: dict[str, Any] = {
             "Authorization": f"Bearer {key}" if key else anthropic.Omit()
         }
 
     def open(self, body: dict[str, Any]) -> None:
-        """Ask for a streamed reply; returns when its headers are there. Raises ``Refused``."""
+        """Request a reply; returns when its headers have arrived. Raises ``Refused``.
+
+        The reply is streamed, or, with ``stream`` false in *body*, in one piece.
+        """
+        extra = dict(body.get("extra_body") or {})
+        if body.get("stream") is False:
+            # The SDK treats it as a stream too, so that it leaves the body to us.
+            extra["stream"] = anthropic.Omit()
+        fields = {name: body[name] for name in body if name not in ("stream", "extra_body")}
         with self._answered():
-            stream = self._messages().create(**body, stream=True, extra_headers=self._headers)
+            stream = self._messages().create(
+                **fields, stream=True, extra_headers=self._headers, extra_body=extra or None
+            )
             self._response = stream.response
-            self._events = anthropic.Stream.raw_events(stream.response)
+            if self.is_stream:
+                self._events = anthropic.Stream.raw_events(stream.response)
 
     def count(self, body: dict[str, Any]) -> int:
         """Let the provider count a request's tokens. Raises ``Refused`` and ``Malformed``."""
@@ -94,13 +106,16 @@ class Call:
         return counted.input_tokens
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """The reply's events as they come. Raises ``Malformed`` for what cannot be read.
+        """Yield the reply's events as they arrive. Raises ``Malformed`` for unreadable ones.
 
-        These are the raw events of ``create(stream=True)``: ``messages.stream()`` parses a
-        call's arguments anew at every delta, and builds a model of each event and a snapshot of
-        the whole, of which nothing is used here; it also skips events without a name.
+        These are the raw events of ``create(stream=True)``: ``messages.stream()`` parses a call's
+        arguments again at every delta, and builds a model of each event and a snapshot of the
+        whole, of which nothing is used here; it also skips events without a name.
         """
         try:
+            if not self.is_stream:
+                yield from self._whole()
+                return
             for event in self._events:
                 if event.data and event.event != "ping":
                     yield _parsed(event.data)
@@ -109,36 +124,58 @@ class Call:
         except _CONNECTION_ERRORS as error:
             raise Broken from error
 
+    def _whole(self) -> Iterator[dict[str, Any]]:
+        """Yield a reply in one piece as the events of a stream; nothing when it is none."""
+        if self._response is None:
+            return
+        self.text = self._response.read().decode(errors="replace")
+        try:
+            message = json.loads(self.text)
+        except (ValueError, RecursionError):
+            return
+        blocks = message.get("content") if isinstance(message, dict) else None
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            return
+        yield {"type": "message_start", "message": message}
+        for index, block in enumerate(blocks):
+            yield {"type": "content_block_start", "index": index, "content_block": block}
+        yield {
+            "type": "message_delta",
+            "delta": {"stop_reason": message.get("stop_reason")},
+            "usage": message.get("usage"),
+        }
+        yield {"type": "message_stop"}
+
     def drain(self) -> None:
-        """Take in what follows a reply that is over, so that the connection can serve again;
-        a server that keeps it open has its connection closed instead.
+        """Read the rest after a complete reply, so that the connection can be reused.
+
+        The connection is closed when the server does not end the body.
         """
+        if not self.is_stream:
+            return
         self._exchange.enter("closing")
         with contextlib.suppress(Broken, Malformed):
             for _ in self.events():
                 pass
 
     def close(self) -> None:
-        """Let go of the connection."""
         if self._response is not None:
             self._response.close()
 
     @property
     def is_stream(self) -> bool:
-        """Whether the answer says it is a stream of events."""
         kind = self._response.headers.get("content-type", "") if self._response else ""
         return "event-stream" in kind
 
     @property
     def fault(self) -> str:
-        """The kind of fault (of ``FAULTS``) that broke the connection."""
+        """Return the kind of fault (of ``FAULTS``) that broke the connection."""
         if self._exchange.fault:
             return self._exchange.fault
         return "unreachable" if self._exchange.stage == "connecting" else "dropped"
 
     @property
     def seconds(self) -> float:
-        """The time limit of the stage that it is in."""
         return self._exchange.seconds
 
     def _messages(self) -> Messages:
@@ -162,11 +199,11 @@ class Call:
 
 @functools.lru_cache(maxsize=64)
 def _client(base_url: str) -> anthropic.Anthropic:
-    """The SDK's client for an address, over the shared connections.
+    """Return the SDK's client for an address, over the shared connections.
 
-    It is given no key, as keys go with each request. Saying so with ``api_key=""`` also keeps
-    the SDK from looking for one in the environment and in files. Redirects are not followed,
-    so a key cannot leave for another origin.
+    It has no key, as keys are sent with each request; ``api_key=""`` also keeps the SDK from
+    searching for one in the environment and in files. Redirects are not followed, so a key cannot
+    leave for another origin.
     """
     return anthropic.Anthropic(
         api_key="",
@@ -174,7 +211,7 @@ def _client(base_url: str) -> anthropic.Anthropic:
         http_client=_http,
         max_retries=0,
         open_telemetry=False,
-        # A compressed stream would come in gusts.
+        # A compressed stream would arrive in bursts.
         default_headers={"Accept-Encoding": "identity"},
     )
 

@@ -1,16 +1,16 @@
 """Errors of a run, split by whom they are for.
 
     AgentError                 the person: a sentence, and whether trying again helps
-    ├── CallsPaused            somebody paused all calls; no fault, and nothing is lost
+    ├── CallsPaused            a person paused all calls; no fault, and nothing is lost
     │   └── CallsSpent         the day's limit is used up; the same until tomorrow
     └── ProviderFault          the provider or the way to it; FAULTS is the table of kinds
     ToolProblem                the model: what happened and what to do instead
-    NoAddress                  whoever typed it: what can be no model's address, in a sentence
+    NoAddress                  the person who typed it: why it is no model's address
     Malformed                  nobody: the provider makes a fault of it
     Cancelled                  nobody: stop, and say nothing more (ENDINGS has the sentences)
 
-What goes wrong inside a tool is for the model and never an exception out of the loop: a
-``ToolProblem`` ends at the toolbox, as a ``ToolOutcome``.
+Errors inside a tool are for the model and never leave the loop as exceptions: the toolbox turns a
+``ToolProblem`` into a ``ToolOutcome``.
 """
 
 import math
@@ -35,12 +35,12 @@ type Ending = Literal[
 
 
 class AgentError(Exception):
-    """Something the person should know. The message of the exception is the sentence."""
+    """An error that the person should know about. The exception's message is the sentence."""
 
-    def __init__(self, kind: str, sentence: str, *, can_retry: bool = True) -> None:
-        super().__init__(sentence)
+    def __init__(self, kind: str, message: str, *, can_retry: bool = True) -> None:
+        super().__init__(message)
         self.kind = kind
-        self.sentence = sentence
+        self.message = message
         self.can_retry = can_retry
 
 
@@ -51,48 +51,47 @@ SPENT = "Today's limit on what models may use is reached (Settings → Usage)."
 
 
 class CallsPaused(AgentError):
-    """Somebody paused all calls to models: no fault, and nothing is lost by it."""
+    """A person paused all calls to models: no fault, and nothing is lost."""
 
     reason: CancelReason = "paused"
 
-    def __init__(self, sentence: str = "") -> None:
-        said = sentence or f"{PAUSED} Resume them there; then this goes on."
+    def __init__(self, message: str = "") -> None:
+        said = message or f"{PAUSED} Resume them there; then this goes on."
         super().__init__(self.reason, said)
 
 
 class CallsSpent(CallsPaused):
-    """The day's limit on what models may use is reached. *sentence* says which one, and until
-    when."""
+    """The daily limit of model use is reached. *message* says which one, and until when."""
 
     reason: CancelReason = "spent"
 
 
-# Why no model is asked for now, in a sentence, by the reason that ends a run.
+# The sentence about waiting, by the reason that ends a run.
 WAITS: dict[CancelReason, str] = {"paused": PAUSED, "spent": SPENT}
 
 
 class ToolProblem(Exception):
-    """Something the model should know: why its call did nothing, and what to do instead."""
+    """Tells the model why its call did nothing, and what to do instead."""
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class NoAddress(Exception):
-    """What was given can be no address of a model's server; *sentence* says why."""
+    """The text cannot be the address of a model server; *message* says why."""
 
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class Malformed(Exception):
-    """What came from a server is not what the Messages API sends."""
+    """A server's data does not follow the Messages API."""
 
 
 class Cancelled(Exception):
-    """The run was told to end, or its time is over."""
+    """The run was cancelled, or its time is over."""
 
     def __init__(self, reason: CancelReason) -> None:
         super().__init__(reason)
@@ -101,7 +100,7 @@ class Cancelled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What is said about one kind of fault; ``{host}`` and ``{model}`` are filled in.
+    """The texts about one kind of fault; ``{host}`` and ``{model}`` are filled in.
 
     *retryable*: another attempt may succeed without anybody doing something.
     """
@@ -114,6 +113,10 @@ class FaultKind:
 _LATER = "Try again in a little while."
 _KEY = "Check the key in Settings → Models, then try again."
 _MODEL = "Check the model and the address in Settings → Models, then try again."
+_TOO_LONG = (
+    "Shorten what is sent (the message, or the files that go with every one), or choose a model "
+    "that reads more."
+)
 
 FAULTS: dict[str, FaultKind] = {
     "unreachable": FaultKind(
@@ -122,6 +125,11 @@ FAULTS: dict[str, FaultKind] = {
         retryable=True,
     ),
     "bad_address": FaultKind("The address of this model is none that can be asked.", _MODEL),
+    "refused_address": FaultKind(
+        "{host} leads to an address that is never asked (link-local, or where clouds hand out "
+        "credentials), so nothing was sent.",
+        _MODEL,
+    ),
     "insecure": FaultKind(
         "The connection to {host} is not secure (its certificate is refused).", _MODEL
     ),
@@ -130,7 +138,9 @@ FAULTS: dict[str, FaultKind] = {
     "silent": FaultKind("{host} said nothing for {seconds} seconds.", _LATER, retryable=True),
     "malformed": FaultKind("{host} sent something that is not a reply.", _MODEL, retryable=True),
     "too_long": FaultKind("{host} sent more than a reply can hold.", _MODEL),
-    "not_the_api": FaultKind("{host} answers, but not as a model does.", _MODEL),
+    "not_the_api": FaultKind(
+        "{host} answers, but not as a server of Claude, Ollama or LM Studio does.", _MODEL
+    ),
     "redirected": FaultKind("{host} points to another address, which is not followed.", _MODEL),
     "rate_limited": FaultKind("{host} is asked too often at the moment.", _LATER, retryable=True),
     "overloaded": FaultKind("{host} is overloaded.", _LATER, retryable=True),
@@ -142,31 +152,31 @@ FAULTS: dict[str, FaultKind] = {
         "{host} wants its account paid first.", "See to its billing, then try again."
     ),
     "not_found": FaultKind("{host} does not know the model “{model}”.", _MODEL),
-    "too_large": FaultKind(
-        "The request was too large for {host}.", "Start a new conversation with /new."
-    ),
+    "too_large": FaultKind("The request was too large for {host}.", _TOO_LONG),
     "context_overflow": FaultKind(
-        "The conversation is longer than “{model}” can read at once.",
-        "Start a new conversation with /new, or choose a model that reads more.",
+        "The request is longer than “{model}” can read at once.", _TOO_LONG
     ),
     "refused": FaultKind(
-        "“{model}” declined to answer this.", "Say it in another way, or leave it."
+        "“{model}” declined to answer this.",
+        "It is not sent again with later messages: edit it to say it in another way, or leave it.",
     ),
     "bad_request": FaultKind("{host} refused the request as it is.", _MODEL),
 }
 
-# A shorter wait is over before it is read.
+# A shorter wait is over before the sentence is read.
 _WORTH_SAYING_SECONDS = 90.0
 
 KEPT = "Your message and what was written so far are kept."
 
 
 class ProviderFault(AgentError):
-    """A fault of the provider, of the way to it, or of what was asked of it.
+    """A fault of the provider, of the connection to it, or of the request.
 
-    *what* says only what happened (shown while it is tried again), *sentence* also what was
-    kept and what to do, *advice* the same where no message was at stake. None of them holds
-    anything a provider or a key said.
+    *what* only says what happened (shown during retries), *message* also what was kept and what to
+    do, *advice* the same where there was no message. The latter two contain the server's own
+    *words* (short, without secrets).
+
+    *window*: how many tokens the model reads at once, where its server named that.
     """
 
     def __init__(
@@ -177,23 +187,38 @@ class ProviderFault(AgentError):
         model: str = "the model",
         seconds: float = 0.0,
         retry_after: float | None = None,
+        words: str = "",
+        window: int | None = None,
     ) -> None:
         row = FAULTS[kind]
         self.what = row.what.format(host=host, model=model, seconds=f"{seconds:g}")
         cure = row.cure
         if retry_after is not None and retry_after >= _WORTH_SAYING_SECONDS:
             cure = f"Try again in about {math.ceil(retry_after / 60)} minutes, as it asks."
-        super().__init__(kind, f"{self.what} {KEPT} {cure}")
-        self.advice = f"{self.what} {cure}"
+        said = f" The server’s words: “{words}”." if words else ""
+        super().__init__(kind, f"{self.what}{said} {KEPT} {cure}")
+        self.advice = f"{self.what}{said} {cure}"
+        self.words = words
+        self.window = window
+        self._said = f"{self.what}{said}"
         self.retryable = row.retryable
         self.retry_after = retry_after
+
+    def advise(self, cure: str) -> None:
+        """Set *cure* as what to do, where more is known than the kind of fault."""
+        self.message = f"{self._said} {KEPT} {cure}"
+        self.advice = f"{self._said} {cure}"
+
+
+# Kinds of faults for a request that was too long.
+OVERRUN = frozenset({"context_overflow", "too_large"})
 
 
 @dataclass(frozen=True, slots=True)
 class EndingKind:
-    """What is said about a run that ended in that way, and whether going on is offered."""
+    """The text about a run that ended in that way, and whether continuing is offered."""
 
-    sentence: str
+    message: str
     can_retry: bool = False
 
 
@@ -210,18 +235,17 @@ ENDINGS: dict[Ending, EndingKind] = {
     ),
     "step_cap": EndingKind(
         "Ended after as many steps as one turn may take. What was done is kept; "
-        "write “go on” to continue, or raise the limit in the settings.",
+        "press Continue, or raise the limit in the settings.",
     ),
     "repeat": EndingKind(
         "Ended because the same call was made again and again. What was done is kept; "
         "say what to do differently.",
     ),
     "cut": EndingKind(
-        "The reply reached its length limit. What was written is kept; write “go on” to continue.",
+        "The reply reached its length limit. What was written is kept; press Continue.",
     ),
     "time": EndingKind(
-        "Ended because the turn took as long as one may. What was done is kept; "
-        "write “go on” to continue.",
+        "Ended because the turn took as long as one may. What was done is kept; press Continue.",
     ),
     "tokens": EndingKind(
         "Ended because the run used as many tokens as it may. What was done is kept.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How far a run may go. Times are in seconds; the defaults are a chat's."""
+    """The limits of a run. Times are in seconds; the defaults are a chat's."""
 
     # Requests to the model, retries apart (agents.defaults.maxToolIterations).
     max_steps: int = 200
@@ -22,36 +22,34 @@ class Limits:
     identical_calls: int = 4
     # Attempts after the first, for each step.
     retries: int = 4
-    # And after one that said nothing: each of these costs minutes.
+    # Retries after an attempt without any reply: each of these costs minutes.
     silent_retries: int = 1
     # Wait before the first retry; each further one doubles it, up to the ceiling.
     retry_seconds: float = 1.0
     retry_ceiling_seconds: float = 20.0
-    # A provider that asks for a longer wait than this is not waited for.
+    # A longer wait requested by a provider ends the run.
     retry_after_ceiling_seconds: float = 90.0
     max_result_chars: int = 16_000
 
     def steps_spent(self, steps: int) -> bool:
-        """Whether *steps* are all that the run may take."""
         return steps >= self.max_steps
 
     def tokens_spent(self, tokens: int) -> bool:
-        """Whether *tokens* are all that the run may use."""
         return self.max_run_tokens is not None and tokens >= self.max_run_tokens
 
     def reply_tokens(self, wanted: int) -> int:
-        """How long a reply may be when the preset wants *wanted* tokens."""
+        """Return the maximum of a reply when the preset wants *wanted* tokens."""
         return wanted if self.max_output_tokens is None else min(wanted, self.max_output_tokens)
 
     def may_retry(
         self, attempt: int, retry_after: float | None, *, is_silent: bool = False
     ) -> bool:
-        """Whether the attempt with that number (from 1) may be followed by another."""
+        """True when the attempt with that number (from 1) may be followed by another."""
         patient = retry_after is None or retry_after <= self.retry_after_ceiling_seconds
         most = min(self.retries, self.silent_retries) if is_silent else self.retries
         return attempt <= most and patient
 
     def retry_delay(self, attempt: int, retry_after: float | None) -> float:
-        """How long to wait after that attempt: what the provider asks for, or a doubling time."""
+        """Return the wait after that attempt: the provider's value, or a doubling time."""
         own = min(self.retry_seconds * 2.0 ** (attempt - 1), self.retry_ceiling_seconds)
         return own if retry_after is None else max(retry_after, 0.0)

@@ -1,69 +1,124 @@
-"""One turn: the model speaks, its tools run, until it has nothing more to call."""
+"""Runs one turn: asks the model and runs its tools until it calls none or repeats itself."""
 
 import contextlib
+import hashlib
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import (
     ENDINGS,
+    OVERRUN,
     AgentError,
     Cancelled,
     CancelReason,
     Ending,
     ProviderFault,
 )
-from jenny.agent.events import Counted, Note, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.limits import Limits
 from jenny.agent.messages import NO_RESULT, Message, Part, Text, ToolResult, ToolUse
 from jenny.agent.provider import Provider
-from jenny.agent.repeats import Repeats
+from jenny.agent.reply import Counted, Note, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.tokens import Usage, estimate, estimate_messages
 from jenny.agent.tools import Toolbox, ToolOutcome
-from jenny.agent.watch import Watch
+
+_HINT = (
+    "\n\n[This same call was made {count} times in a row. "
+    "Do something else, or say what you found.]"
+)
+# Loops of two and three calls are detected too; longer ones meet the step limit.
+_LONGEST_CIRCLE = 3
+
+
+class LoopDetector:
+    """The calls of one run.
+
+    The same call *limit* times in a row is a loop, whatever it returns; two or three alternating
+    calls are one when their results repeat, too.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._calls: list[str] = []
+        self._results: list[str] = []
+
+    def add(self, call: ToolUse, outcome: ToolOutcome) -> ToolOutcome:
+        """Record a call and its outcome; return the outcome for the model.
+
+        Before a loop is complete, the outcome warns the model.
+        """
+        arguments = json.dumps(call.arguments, sort_keys=True, ensure_ascii=False)
+        self._calls.append(f"{call.name} {arguments}{call.problem}")
+        self._results.append(hashlib.sha256(outcome.content.encode()).hexdigest())
+        longest = self._limit * _LONGEST_CIRCLE
+        del self._calls[:-longest], self._results[:-longest]
+        if 1 < self._in_a_row == self._limit - 1:
+            hint = _HINT.format(count=self._in_a_row)
+            return replace(outcome, content=outcome.content + hint)
+        return outcome
+
+    @property
+    def is_circle(self) -> bool:
+        if self._in_a_row >= self._limit:
+            return True
+        pairs = list(zip(self._calls, self._results, strict=True))
+        for length in range(2, _LONGEST_CIRCLE + 1):
+            tail = pairs[-length * self._limit :]
+            if len(tail) == length * self._limit and tail[length:] == tail[:-length]:
+                return True
+        return False
+
+    @property
+    def _in_a_row(self) -> int:
+        count = 0
+        for call in reversed(self._calls):
+            if call != self._calls[-1]:
+                break
+            count += 1
+        return count
 
 
 class Listener(Protocol):
-    """Told of everything as it happens, from the run's own thread.
+    """Receives everything as it happens, in the run's own thread.
 
-    What a listener raises ends the run and comes out of ``run``.
+    An exception of a listener ends the run and leaves ``run``.
     """
 
     def step_started(self, step: int) -> None:
-        """A request is about to be sent; also told before each retry of a step."""
+        """A request is about to be sent; also called before each retry of a step."""
 
-    def text(self, delta: str) -> None:
-        """More of the reply's text."""
+    def text(self, delta: str) -> None: ...
 
     def thinking(self, delta: str) -> None:
-        """More of what the model thinks."""
+        """Receive more of the model's thinking."""
 
     def tool_started(self, call: ToolUse) -> None:
         """A call is about to run."""
 
     def tool_finished(self, call: ToolUse, result: ToolOutcome, seconds: float) -> None:
-        """A call ended, well or not."""
+        """A call ended, successful or not."""
 
     def step_finished(
         self, step: int, parts: tuple[Part, ...], stop_reason: str, usage: Usage
     ) -> None:
-        """The reply is whole; its calls are about to run."""
+        """The reply is complete; its calls are about to run."""
 
-    def step_failed(self, step: int, sentence: str, retry_in: float | None) -> None:
-        """An attempt failed. With *retry_in* (seconds) another follows and what this one
-        told is stale; without, the run ends and what it told is kept.
+    def step_failed(self, step: int, message: str, retry_in: float | None) -> None:
+        """An attempt failed.
+
+        With *retry_in* (seconds) another follows and this one's output is stale; without, the run
+        ends and its output is kept.
         """
 
-    def note(self, sentence: str) -> None:
-        """Something the person should know."""
+    def note(self, message: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a run ended."""
-
     ending: Ending
     error: AgentError | None = None
     # Of all steps, failed attempts included as far as they were counted.
@@ -71,19 +126,38 @@ class Outcome:
     steps: int = 0
     # Size of the conversation after the last step, as the provider counted it.
     context_tokens: int = 0
+    # True when a tool's call ended it (``ToolOutcome.ends_run``), not an answer without a call.
+    by_tool: bool = False
 
     @property
-    def sentence(self) -> str:
-        """What the person is told; empty when the run ended by itself."""
-        return self.error.sentence if self.error else ENDINGS[self.ending].sentence
+    def message(self) -> str:
+        """Return the text for the person; empty when the run ended by itself."""
+        return self.error.message if self.error else ENDINGS[self.ending].message
 
     @property
     def can_retry(self) -> bool:
-        """Whether to offer doing it again."""
         return self.error.can_retry if self.error else ENDINGS[self.ending].can_retry
 
 
-def run(
+@dataclass(frozen=True, slots=True)
+class Room:
+    """The replacement of a request that was too long: the run's own messages follow *history*.
+
+    *message* says what left the context.
+    """
+
+    system: list[dict[str, Any]]
+    history: Sequence[Message]
+    message: str
+
+
+type MakeRoom = Callable[[ProviderFault], Room | str]
+"""Called once per run when a request is too long; a string says what to do, as nothing may
+leave.
+"""
+
+
+def run(  # noqa: PLR0913 - a run needs each of them, by name
     *,
     provider: Provider,
     system: list[dict[str, Any]],
@@ -91,13 +165,15 @@ def run(
     toolbox: Toolbox,
     listener: Listener,
     inbox: Callable[[int], list[Message]],
-    watch: Watch,
+    watch: CancellationToken,
     limits: Limits,
+    make_room: MakeRoom | None = None,
 ) -> Outcome:
-    """Run one turn to its end; only what the listener or the inbox raises comes out.
+    """Run one turn to its end; only exceptions of the listener or the inbox leave it.
 
-    *inbox* is asked before each request, and again before a natural end, with the number of
-    the step to come; the messages it gives are folded in as the user's.
+    *inbox* is called before each request, and again before a natural end, with the number of the
+    next step; its messages are added as the user's. With *make_room*, a request that is too long is
+    repeated once with the history that it returns.
     """
     watch.limit(limits.seconds)
     turn = _Turn(
@@ -109,6 +185,8 @@ def run(
         inbox=inbox,
         watch=watch,
         limits=limits,
+        make_room=make_room,
+        history_size=len(history),
     )
     try:
         return turn.outcome(turn.run())
@@ -126,41 +204,45 @@ _ENDINGS: dict[CancelReason, Ending] = {
     "paused": "paused",
     "spent": "spent",
 }
-# Reasons to stop that are faults: nothing that the person could have written is missing.
-_FAULTS = {"refusal": "refused", "model_context_window_exceeded": "context_overflow"}
+# Stop reasons that are faults: nothing of the person's is missing.
+_WINDOW_FULL = "model_context_window_exceeded"
+_FAULTS = {"refusal": "refused", _WINDOW_FULL: "context_overflow"}
 _NOTHING_WRITTEN = "The model ended its turn without writing anything."
 
 
 @dataclass(slots=True, kw_only=True)
 class _Turn:
-    """The state of a turn: what was said so far, and what it took."""
-
     provider: Provider
     system: list[dict[str, Any]]
     messages: list[Message]
     toolbox: Toolbox
     listener: Listener
     inbox: Callable[[int], list[Message]]
-    watch: Watch
+    watch: CancellationToken
     limits: Limits
+    # Removed after its call.
+    make_room: MakeRoom | None
+    # The number of messages from before the run.
+    history_size: int
     step: int = 0
     usage: Usage = field(default_factory=Usage)
     context_tokens: int = 0
     has_text: bool = False
+    by_tool: bool = False
 
     def outcome(self, ending: Ending, error: AgentError | None = None) -> Outcome:
-        """How it ended, with what it took."""
         return Outcome(
             ending=ending,
             error=error,
             usage=self.usage,
             steps=self.step,
             context_tokens=self.context_tokens,
+            by_tool=self.by_tool,
         )
 
     def run(self) -> Ending:
-        """Step by step to an end; raises ``Cancelled`` and ``ProviderFault``."""
-        repeats = Repeats(self.limits.identical_calls)
+        """Run the steps to an end; raises ``Cancelled`` and ``ProviderFault``."""
+        repeats = LoopDetector(self.limits.identical_calls)
         while not self.limits.steps_spent(self.step):
             if self.limits.tokens_spent(self.usage.total):
                 return "tokens"
@@ -173,10 +255,9 @@ class _Turn:
                 raise self._fault(_FAULTS[end.stop_reason])
             calls = [part for part in end.parts if isinstance(part, ToolUse)]
             if calls:
-                self._call(calls, repeats)
-                if repeats.is_circle:
-                    return "repeat"
-            # A paused reply goes on from where it stands.
+                if ending := self._call(calls, repeats):
+                    return ending
+            # A paused reply is continued.
             elif end.stop_reason != "pause_turn":
                 self.watch.check()
                 more = self.inbox(self.step + 1)
@@ -188,22 +269,26 @@ class _Turn:
         return "step_cap"
 
     def _step(self) -> StepEnd:
-        """One reply, with as many attempts as it takes and the limits allow."""
+        """Get one reply, with as many attempts as needed and allowed."""
         self.step += 1
         attempt = 1
         while True:
             self.listener.step_started(self.step)
             try:
                 end = self._attempt()
-                break
+                if self.make_room is None or end.stop_reason != _WINDOW_FULL:
+                    break
+                raise self._new_fault(_FAULTS[_WINDOW_FULL])
             except ProviderFault as fault:
+                if fault.kind in OVERRUN and self._has_room_after(fault):
+                    continue
                 silent = fault.kind == "silent"
                 may = self.limits.may_retry(attempt, fault.retry_after, is_silent=silent)
                 if not (fault.retryable and may):
-                    self.listener.step_failed(self.step, fault.sentence, None)
+                    self.listener.step_failed(self.step, fault.message, None)
                     raise
                 delay = self.limits.retry_delay(attempt, fault.retry_after)
-                # Not all at the same moment, and never sooner than the provider asks for.
+                # A random delay spreads retries, never sooner than the provider asks for.
                 delay *= 1 + random.random() / 4  # noqa: S311 - nothing secret hangs on it
                 self.listener.step_failed(self.step, fault.what, delay)
                 self.watch.sleep(delay)
@@ -213,6 +298,21 @@ class _Turn:
         self.context_tokens = end.usage.total or self._estimate()
         self.listener.step_finished(self.step, end.parts, end.stop_reason, end.usage)
         return end
+
+    def _has_room_after(self, fault: ProviderFault) -> bool:
+        """Remove the oldest part of the history, once per run. True: repeat the request."""
+        make_room, self.make_room = self.make_room, None
+        room = make_room(fault) if make_room else ""
+        if isinstance(room, str):
+            if room:
+                fault.advise(room)
+            return False
+        self.system = room.system
+        self.messages[: self.history_size] = room.history
+        self.history_size = len(room.history)
+        self.listener.step_failed(self.step, fault.what, 0.0)
+        self.listener.note(room.message)
+        return True
 
     def _attempt(self) -> StepEnd:
         counted = Usage()
@@ -231,29 +331,33 @@ class _Turn:
                             self.listener.text(text)
                         case ThinkingDelta(text):
                             self.listener.thinking(text)
-                        case Note(sentence):
-                            self.listener.note(sentence)
+                        case Note(message):
+                            self.listener.note(message)
                         case Counted(usage):
                             counted = usage
                         case StepEnd():
                             end = event
             finally:
-                # What was counted costs, also when the attempt came to nothing.
+                # Counted tokens cost, also when the attempt failed.
                 self.usage += counted
         return end
 
-    def _call(self, calls: list[ToolUse], repeats: Repeats) -> None:
-        """Run the calls one after another, up to one that closes a circle."""
+    def _call(self, calls: list[ToolUse], repeats: LoopDetector) -> Ending | None:
+        """Run the calls in order, up to one that completes a loop or ends the run."""
         results: list[Part] = []
         for call in calls:
             self.watch.check()
             outcome = self._called(call, repeats)
             results.append(ToolResult(call.id, outcome.content, outcome.ok))
-            if repeats.is_circle:
+            self.by_tool = outcome.ends_run
+            if self.by_tool or repeats.is_circle:
                 break
         self.messages.append(Message("user", tuple(results)))
+        if self.by_tool:
+            return "done"
+        return "repeat" if repeats.is_circle else None
 
-    def _called(self, call: ToolUse, repeats: Repeats) -> ToolOutcome:
+    def _called(self, call: ToolUse, repeats: LoopDetector) -> ToolOutcome:
         self.listener.tool_started(call)
         since = time.monotonic()
         try:
@@ -262,7 +366,7 @@ class _Turn:
             else:
                 outcome = self.toolbox.call(call.name, call.arguments)
         except Cancelled:
-            # Closed, so that whoever keeps the calls has a result for each.
+            # Every stored call needs a result.
             cut = ToolOutcome(ok=False, content=NO_RESULT)
             self.listener.tool_finished(call, cut, time.monotonic() - since)
             raise
@@ -271,10 +375,13 @@ class _Turn:
         return outcome
 
     def _estimate(self) -> int:
-        """The conversation's size, for servers that do not count."""
+        """Estimate the conversation's size, for servers that do not count."""
         return estimate(str(self.system)) + estimate_messages(self.messages)
 
+    def _new_fault(self, kind: str) -> ProviderFault:
+        return ProviderFault(kind, host=self.provider.host, model=self.provider.preset.model)
+
     def _fault(self, kind: str) -> ProviderFault:
-        fault = ProviderFault(kind, host=self.provider.host, model=self.provider.preset.model)
-        self.listener.step_failed(self.step, fault.sentence, None)
+        fault = self._new_fault(kind)
+        self.listener.step_failed(self.step, fault.message, None)
         return fault

@@ -1,9 +1,9 @@
-"""What is said between a person, a model and its tools, and its form on the wire.
+"""Messages between a person, a model and its tools, and their form on the wire.
 
-Everything above the provider speaks in these values. ``to_wire`` writes the Messages API's
-form and mends on the way whatever a provider would refuse: a history is made of what people
-paste, what models emit and what a killed process left behind, and one bad block in it would
-otherwise refuse every later turn of that conversation.
+Everything above the provider uses these values. ``to_wire`` writes the Messages API's form and
+repairs whatever a provider would refuse: a history has pasted texts, output of models and the
+remains of killed processes, and one bad block in it would otherwise make the provider refuse every
+later turn of that conversation.
 """
 
 import re
@@ -15,22 +15,21 @@ from typing import Any, Literal
 NO_RESULT = "No result: the run ended before this call finished."
 EARLIER_CUT = "(The beginning of this conversation is not shown.)"
 
-# The API takes ids and names of tools in these letters, and names no longer than that.
+# The API accepts these letters in ids and names of tools, and limits the length of names.
 _ID_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, of either side."""
-
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """What a model thought. The provider checks the signature when it gets the block back;
-    *redacted* holds a block that only the provider can read.
+    """Thinking of a model. The provider checks the signature when it gets the block back.
+
+    *redacted* has a block that only the provider can read.
     """
 
     text: str
@@ -50,8 +49,6 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave."""
-
     tool_use_id: str
     content: str
     ok: bool = True
@@ -60,26 +57,25 @@ class ToolResult:
 type Part = Text | Thinking | ToolUse | ToolResult
 type Role = Literal["user", "assistant"]
 
-# What each side may say.
+# The parts allowed for each role.
 _KINDS = {"user": (Text, ToolResult), "assistant": (Text, Thinking, ToolUse)}
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one side says at one time."""
-
     role: Role
     parts: tuple[Part, ...]
 
 
-def said(role: Role, text: str) -> Message:
-    """A message of one text."""
+def text_message(role: Role, text: str) -> Message:
     return Message(role, (Text(text),))
 
 
 def clean(text: str) -> str:
-    """*text* as UTF-8 can carry it: halves of a surrogate pair joined, lone ones replaced by
-    U+FFFD, NUL dropped (providers answer 400 to either).
+    """Return *text* in a form that UTF-8 can encode and providers accept.
+
+    Halves of a surrogate pair are joined, lone ones replaced by U+FFFD, NUL is dropped (providers
+    answer 400 to either).
     """
     if text.isascii():
         return text.replace("\0", "")
@@ -91,7 +87,6 @@ def clean(text: str) -> str:
 
 
 def clean_value(value: Any) -> Any:
-    """A JSON value with every string in it cleaned."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):
@@ -102,15 +97,15 @@ def clean_value(value: Any) -> Any:
 
 
 def to_wire(messages: Sequence[Message], *, thinking: bool = True) -> list[dict[str, Any]]:
-    """The messages as the API takes them, with a cache breakpoint on the last block.
+    """Return the messages as the API takes them, with a cache breakpoint on the last block.
 
-    Sides alternate and the user begins; every call has exactly one result, right after it;
-    ids are unique; nothing is blank. ``thinking=False`` leaves thinking out (for a provider
-    that refuses it).
+    Roles alternate and the user begins; every call has exactly one result, right after it; ids are
+    unique; nothing is blank. ``thinking=False`` leaves thinking out (for a provider that refuses
+    it).
     """
     wire = [
         {"role": message.role, "content": [_block(part) for part in message.parts]}
-        # Joined again, since a message may have held nothing but results that belong nowhere.
+        # Joined again, since a message may have had nothing but results without a call.
         for message in _joined(_paired(_joined(messages, thinking=thinking)), thinking=thinking)
     ]
     _mark_last(wire)
@@ -118,7 +113,7 @@ def to_wire(messages: Sequence[Message], *, thinking: bool = True) -> list[dict[
 
 
 def _joined(messages: Iterable[Message], *, thinking: bool) -> list[Message]:
-    """Without blank parts, and with neighbours of one side made one message."""
+    """Drop blank parts and merge adjacent messages of one role."""
     joined: list[Message] = []
     for message in messages:
         kinds = _KINDS[message.role]
@@ -134,7 +129,7 @@ def _joined(messages: Iterable[Message], *, thinking: bool) -> list[Message]:
         else:
             joined.append(Message(message.role, parts))
     if joined and joined[0].role == "assistant":
-        joined.insert(0, said("user", EARLIER_CUT))
+        joined.insert(0, text_message("user", EARLIER_CUT))
     return joined
 
 
@@ -142,13 +137,13 @@ def _says_something(part: Part, *, thinking: bool) -> bool:
     if isinstance(part, Text):
         return bool(part.text.strip("\0 \t\r\n\f\v"))
     if isinstance(part, Thinking):
-        # Unsigned thinking comes from servers that do not take it back.
+        # Unsigned thinking comes from servers that do not accept it back.
         return thinking and bool(part.signature or part.redacted)
     return True
 
 
 def _paired(messages: list[Message]) -> list[Message]:
-    """With unique call ids, and each call answered in the user message that follows it."""
+    """Make call ids unique, and answer each call in the user message that follows it."""
     paired: list[Message] = []
     used: set[str] = set()
     waiting: dict[str, deque[str]] = {}
@@ -176,7 +171,7 @@ def _paired(messages: list[Message]) -> list[Message]:
 def _with_unique_ids(
     parts: tuple[Part, ...], used: set[str]
 ) -> tuple[tuple[Part, ...], dict[str, deque[str]]]:
-    """The parts with ids nobody has used yet, and the new ids by old one, in order."""
+    """Return the parts with unused ids, and the new ids by old one, in order."""
     renamed: list[Part] = []
     waiting: dict[str, deque[str]] = {}
     for part in parts:
@@ -210,8 +205,8 @@ def _block(part: Part) -> dict[str, Any]:
             return {
                 "type": "tool_use",
                 "id": id_,
-                # What the model called a tool that does not exist; the API takes it back
-                # only in the form of a tool's name.
+                # The model may have called a tool that does not exist; the API accepts its name
+                # back only in the form of a tool's name.
                 "name": _ID_REFUSED.sub("_", name)[:_LONGEST_NAME] or "unnamed",
                 "input": clean_value(arguments),
             }

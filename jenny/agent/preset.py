@@ -1,4 +1,4 @@
-"""Which model is asked, where, and how."""
+"""The choice of a model: its endpoint and its parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,29 +7,27 @@ from urllib.parse import urlsplit
 
 from jenny.agent import addresses
 from jenny.agent.errors import CancelReason, NoAddress
-from jenny.agent.pricing import Prices
-from jenny.agent.tokens import Usage
+from jenny.agent.tokens import Prices, Usage
 
 
 class Meter(Protocol):
-    """Asked before each request and told after it, by the provider."""
+    """The provider asks it before each request and reports to it afterwards."""
 
-    def is_spent(self) -> bool:
-        """Whether no further request may be made today."""
+    def is_spent(self) -> bool: ...
 
     def count(self, preset: "Preset", usage: Usage) -> None:
-        """A request was answered, whole or in part. Never raises."""
+        """Count a request that was answered in whole or in part. Never raises."""
 
     def of(self, kind: str) -> Self:
-        """The same, for another kind of run."""
+        """Return the meter for another kind of run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked. *key* belongs to the origin of *base_url* and goes nowhere else.
+    """The address of a model. *key* is sent to the origin of *base_url* and nowhere else.
 
-    *stops* is asked before each request and while one is under way; what it answers ends the run.
-    *meter* counts what is used.
+    *stops* is called before and during each request; a reason that it returns ends the run. *meter*
+    counts usage.
     """
 
     base_url: str
@@ -40,7 +38,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The address as it is asked; empty when it is none."""
+        """Return the cleaned address; empty when it is invalid."""
         try:
             return addresses.clean(self.base_url)
         except NoAddress:
@@ -48,13 +46,13 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """Host and port, as shown to people; empty when there is no address."""
+        """Return host and port for people; empty when there is no address."""
         return urlsplit(self.url).netloc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A named choice of a model and how to ask it (``modelPresets`` of config.json)."""
+    """A named choice of a model with its parameters (``modelPresets`` of config.json)."""
 
     name: str
     model: str

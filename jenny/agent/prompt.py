@@ -1,6 +1,6 @@
-"""The system prompt as a value: named blocks, put together the same way every time.
+"""The system prompt as a value: named blocks in a fixed order.
 
-Equal blocks give equal bytes, so that a provider's prompt cache holds from turn to turn; what
+Equal blocks give equal bytes, so that a provider's prompt cache holds from turn to turn; text that
 changes with every turn (clock, zone, channel) belongs at the end of the user's message.
 """
 
@@ -20,8 +20,8 @@ _RULE = "\n\n---\n\n"
 class Block:
     """A part of the prompt.
 
-    *heading* stands above the first of several blocks that share it. *source* is the file the
-    text came from, *problem* what the person should know about it (a sentence).
+    *heading* is written above the first of several blocks that share it. *source* is the file of
+    the text, *problem* a sentence about it for the person.
     """
 
     name: str
@@ -36,12 +36,12 @@ class SystemPrompt:
     """The blocks of one prompt, and the places after which a provider may cache."""
 
     blocks: tuple[Block, ...]
-    # Names of blocks that end what seldom changes; the end of the prompt is always one.
+    # Names of blocks that end a seldom changing part; the end of the prompt is always one.
     breakpoints: frozenset[str] = frozenset()
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """The text, cut at the breakpoints."""
+        """Return the text, split at the breakpoints."""
         pieces: list[str] = []
         current: list[str] = []
         heading = ""
@@ -60,16 +60,15 @@ class SystemPrompt:
 
     @cached_property
     def text(self) -> str:
-        """The whole prompt."""
         return "".join(self.pieces)
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What the person should know about the files behind it."""
+        """Return the sentences for the person about the files of the prompt."""
         return tuple(block.problem for block in self.blocks if block.problem)
 
     def wire(self) -> list[dict[str, Any]]:
-        """The prompt as the Messages API wants it, with a cache breakpoint after each piece."""
+        """Return the prompt for the Messages API, with a cache breakpoint after each piece."""
         return [
             {"type": "text", "text": piece, "cache_control": {"type": "ephemeral"}}
             for piece in self.pieces
@@ -77,14 +76,14 @@ class SystemPrompt:
 
 
 def assemble(blocks: Iterable[Block], *, breakpoints: Iterable[str] = ()) -> SystemPrompt:
-    """The prompt of the blocks that say something, in their order."""
+    """Build the prompt of the blocks that are not empty, in their order."""
     return SystemPrompt(
         tuple(block for block in blocks if block.text), breakpoints=frozenset(breakpoints)
     )
 
 
 def framed(text: str, kind: str = "markdown") -> str:
-    """A file's text in a fence that nothing in it can close."""
+    """Return a file's text in a fence that the text cannot close."""
     text = clean(text).strip("\n")
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(longest + 1, 3)
@@ -92,8 +91,10 @@ def framed(text: str, kind: str = "markdown") -> str:
 
 
 def one_line(text: str, limit: int = 500) -> str:
-    """A text from a file as it can stand in a line of a list: white space single, nothing
-    invisible, cut at *limit* characters."""
+    """Return a file's text for a line of a list.
+
+    White space is collapsed, invisible characters are removed, and it is cut at *limit* characters.
+    """
     text = clean(text)
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " for char in text)
@@ -103,15 +104,13 @@ def one_line(text: str, limit: int = 500) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """About how many tokens a part of the prompt takes on every turn."""
-
     name: str
     source: str
     tokens: int
 
 
 def costs(prompt: SystemPrompt) -> list[Cost]:
-    """The prompt's blocks, the largest first."""
+    """Return the costs of the prompt's blocks, the largest first."""
     found = [
         Cost(block.name, block.source, estimate(block.text) + estimate(block.heading))
         for block in prompt.blocks

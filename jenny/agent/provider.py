@@ -1,4 +1,4 @@
-"""A model at an endpoint that speaks the Messages API."""
+"""A model at an endpoint of the Messages API: builds requests and retries refused ones."""
 
 import contextlib
 import functools
@@ -6,34 +6,172 @@ import logging
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from jenny.agent import faults, request
+from jenny.agent import provider_errors
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Malformed, ProviderFault
-from jenny.agent.events import Counted, Event, Note, StepEnd
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Message
+from jenny.agent.messages import Message, to_wire
 from jenny.agent.preset import Endpoint, Preset
-from jenny.agent.reply import Reply
+from jenny.agent.provider_errors import Refusal
+from jenny.agent.reply import Counted, Event, Note, Reply, StepEnd
 from jenny.agent.tokens import Usage
-from jenny.agent.watch import Watch
 
 if TYPE_CHECKING:
     from jenny.agent.client import Call
+
+# Parts that may be left out when a model refuses them, and the words for it.
+OPTIONAL = {
+    "temperature": "“{model}” takes no temperature; it was asked without one.",
+    "cache_control": "{host} knows no prompt cache; it was asked without it.",
+    "thinking": "“{model}” does not take the thinking setting; it was asked without it.",
+    "tools": "“{model}” cannot use tools; it was asked without them.",
+    "system": "“{model}” takes no system prompt; it went out as the first message instead.",
+    "lists": "{host} takes messages only as plain text; they were sent that way.",
+    "stream": "{host} does not stream; the reply comes in one piece.",
+}
+_SHORTER = "“{model}” writes at most {tokens} tokens at once; the limit was lowered to that."
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Parts of requests that a model refuses, and its known limits."""
+
+    parameters: frozenset[str] = frozenset()
+    most_tokens: int | None = None
+    # The tokens that it reads at once, when it named them.
+    window: int | None = None
+
+    def after(self, refusal: Refusal, body: dict[str, Any]) -> Self | None:
+        """Return what to leave out now, or ``None`` when the refusal is about nothing optional."""
+        most = refusal.most_tokens
+        if most is not None and 0 < most < body["max_tokens"]:
+            return replace(self, most_tokens=most)
+        if refusal.kind == "context_overflow":
+            # A reply that may fill most of the window leaves no room for the request.
+            if refusal.window and body["max_tokens"] > refusal.window // 2:
+                most = refusal.window // 4
+                return replace(self, most_tokens=most, window=refusal.window)
+            return None
+        for parameter in OPTIONAL:
+            sent = parameter not in self.parameters and _has_block(body, parameter)
+            if sent and refusal.refuses(parameter):
+                return replace(self, parameters=self.parameters | {parameter})
+        return None
+
+    def said(self, before: Self, *, host: str, model: str) -> str:
+        """Return the sentence on what is left out here but not in *before*."""
+        for parameter in self.parameters - before.parameters:
+            return OPTIONAL[parameter].format(host=host, model=model)
+        return _SHORTER.format(model=model, tokens=self.most_tokens)
+
+
+def build_request(
+    preset: Preset,
+    *,
+    system: list[dict[str, Any]],
+    messages: Sequence[Message],
+    tools: list[dict[str, Any]],
+    max_tokens: int,
+    without: Without,
+) -> dict[str, Any]:
+    """Return the request's fields, for a reply of at most *max_tokens*."""
+    most = min(max_tokens, without.most_tokens or max_tokens)
+    body: dict[str, Any] = {
+        "model": preset.model,
+        "max_tokens": most,
+        "system": system,
+        "messages": to_wire(messages, thinking="thinking" not in without.parameters),
+    }
+    if tools and "tools" not in without.parameters:
+        body["tools"] = tools
+    thinking = _thinking(preset.thinking, most)
+    if thinking and "thinking" not in without.parameters:
+        body["thinking"] = thinking
+    if preset.temperature is not None and "temperature" not in without.parameters:
+        # The SDK has no parameter for it any more; local servers have.
+        body["extra_body"] = {"temperature": preset.temperature}
+    _adapt(body, without)
+    return body
+
+
+def _adapt(body: dict[str, Any], without: Without) -> None:
+    if "cache_control" in without.parameters:
+        for name in ("system", "tools"):
+            if name in body:
+                body[name] = [_without_mark(block) for block in body[name]]
+        for message in body["messages"]:
+            message["content"] = [_without_mark(block) for block in message["content"]]
+    if not body["system"]:
+        del body["system"]
+    elif "system" in without.parameters:
+        _move_system(body)
+    if "lists" in without.parameters:
+        _flatten(body)
+    if "stream" in without.parameters:
+        body["stream"] = False
+
+
+def _move_system(body: dict[str, Any]) -> None:
+    system, messages = body.pop("system"), body["messages"]
+    if messages and messages[0]["role"] == "user":
+        messages[0]["content"] = [*system, *messages[0]["content"]]
+    else:
+        messages.insert(0, {"role": "user", "content": system})
+
+
+def _flatten(body: dict[str, Any]) -> None:
+    for place, name in ((body, "system"), *((message, "content") for message in body["messages"])):
+        blocks = place.get(name)
+        if blocks and all(block["type"] == "text" for block in blocks):
+            place[name] = "\n\n".join(block["text"] for block in blocks)
+
+
+def _thinking(setting: str, max_tokens: int) -> dict[str, Any] | None:
+    if not setting:
+        return None
+    if setting == "off":
+        return {"type": "disabled"}
+    if setting.isdecimal():
+        # A budget that leaves nothing for the reply is refused.
+        budget = int(setting)
+        return {"type": "enabled", "budget_tokens": budget} if budget < max_tokens else None
+    return {"type": "adaptive"}
+
+
+def _without_mark(block: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if name != "cache_control"}
+
+
+def _has_block(body: dict[str, Any], parameter: str) -> bool:
+    if parameter == "temperature":
+        return "extra_body" in body
+    if parameter == "thinking":
+        # A provider also refuses the thinking of another model in the history.
+        return parameter in body or any(
+            "thinking" in block["type"]
+            for message in body["messages"]
+            for block in message["content"]
+        )
+    if parameter == "stream":
+        return "stream" not in body
+    return parameter in ("cache_control", "lists") or parameter in body
+
 
 __all__ = ["Endpoint", "Preset", "Provider", "warm"]
 
 logger = logging.getLogger(__name__)
 
-# How long it is remembered that a model refuses a parameter; a local server may be replaced.
+# A refused parameter is remembered for this time; a local server may be replaced.
 _REMEMBER_SECONDS = 3600.0
-_NOTHING = request.Without()
+_NOTHING = Without()
 
 
 class Provider:
-    """A model at an endpoint. Cheap to make; connections are the process's."""
+    """A model at an endpoint. Cheap to create; the process shares the connections."""
 
     def __init__(self, endpoint: Endpoint, preset: Preset) -> None:
         self.endpoint = endpoint
@@ -45,14 +183,13 @@ class Provider:
         system: list[dict[str, Any]],
         messages: Sequence[Message],
         tools: list[dict[str, Any]],
-        watch: Watch,
+        watch: CancellationToken,
         limits: Limits,
     ) -> Generator[Event, None, None]:
-        """Ask for one reply and tell it as it comes in; ``StepEnd`` comes last.
+        """Request one reply and yield its events as they arrive; ``StepEnd`` comes last.
 
-        A parameter that the model refuses is left out, with a ``Note``. Raises
-        ``ProviderFault``, or ``Cancelled`` when the watch says so; close the iterator when it
-        is left early.
+        A parameter that the model refuses is left out, with a ``Note``. Raises ``ProviderFault``,
+        or ``Cancelled`` when the token says so; close the iterator when it is left early.
         """
         self._heed(watch)
         if self.endpoint.meter is not None and self.endpoint.meter.is_spent():
@@ -64,12 +201,11 @@ class Provider:
                     counted = event.usage
                 yield event
         finally:
-            # What was counted costs, also when nothing comes of it.
+            # Counted tokens cost, also when the request fails.
             if counted is not None and self.endpoint.meter is not None:
                 self.endpoint.meter.count(self.preset, counted)
 
     def counted_as(self, kind: str) -> "Provider":
-        """The same model, asked in another kind of run."""
         meter = self.endpoint.meter
         if meter is None:
             return self
@@ -80,12 +216,12 @@ class Provider:
         system: list[dict[str, Any]],
         messages: Sequence[Message],
         tools: list[dict[str, Any]],
-        watch: Watch,
+        watch: CancellationToken,
         limits: Limits,
     ) -> Generator[Event, None, None]:
         while True:
             without = _refused.get(self._name)
-            body = request.build(
+            body = build_request(
                 self.preset,
                 system=system,
                 messages=messages,
@@ -109,16 +245,17 @@ class Provider:
         system: list[dict[str, Any]],
         messages: Sequence[Message],
         tools: list[dict[str, Any]],
-        watch: Watch,
+        watch: CancellationToken,
         limits: Limits,
     ) -> int | None:
-        """How many tokens a request is, by the provider's count; ``None`` when it does not
-        count (many local servers) or does not answer. Raises ``Cancelled``.
+        """Return a request's tokens by the provider's count. Raises ``Cancelled``.
+
+        ``None`` when it does not count (many local servers) or does not answer.
         """
         self._heed(watch)
         watch.check()
         without = _refused.get(self._name)
-        body = request.build(
+        body = build_request(
             self.preset,
             system=system,
             messages=messages,
@@ -126,8 +263,8 @@ class Provider:
             max_tokens=self.preset.max_tokens,
             without=without,
         )
-        del body["max_tokens"]
-        body.pop("extra_body", None)
+        for name in ("max_tokens", "extra_body", "stream"):
+            body.pop(name, None)
         sdk = _sdk()
         with contextlib.closing(
             sdk.Call(self.endpoint.url, self.endpoint.key, watch, limits)
@@ -139,36 +276,36 @@ class Provider:
                 return None
         return counted
 
-    def _heed(self, watch: Watch) -> None:
+    def _heed(self, watch: CancellationToken) -> None:
         if self.endpoint.stops is not None:
-            watch.heed(self.endpoint.stops)
+            watch.add_check(self.endpoint.stops)
 
-    def _open(
-        self, call: "Call", body: dict[str, Any], without: request.Without
-    ) -> request.Without | None:
-        """Send the request; gives what to leave out when something optional is refused."""
+    def _open(self, call: "Call", body: dict[str, Any], without: Without) -> Without | None:
+        """Send the request; return what to leave out when something optional is refused."""
         sdk = _sdk()
         try:
             call.open(body)
         except sdk.Refused as refused:
-            refusal = faults.read(refused.status, refused.headers, refused.body)
+            refusal = provider_errors.read_refusal(refused.status, refused.headers, refused.body)
             if less := without.after(refusal, body):
                 return less
-            # The chain ends here: what lies beyond quotes the request, and is logged by nobody.
+            if refusal.kind == "context_overflow" and refusal.window:
+                _refused.put(self._name, replace(without, window=refusal.window))
+            # ``from None``: the causes quote the request, which must not be logged.
             raise self._fault(refusal.kind, refusal=refusal) from None
         except sdk.Broken:
             call.watch.check()
             raise self._broken(call) from None
         return None
 
-    def _read(self, call: "Call", watch: Watch) -> Iterator[Event]:
+    def _read(self, call: "Call", watch: CancellationToken) -> Iterator[Event]:
         sdk = _sdk()
         reply = Reply()
         try:
             for data in call.events():
                 watch.check()
                 if data.get("type") == "error":
-                    refusal = faults.read_event(data)
+                    refusal = provider_errors.read_error_event(data)
                     raise self._fault(refusal.kind, refusal=refusal)
                 yield from reply.feed(data)
                 if reply.is_over:
@@ -180,8 +317,12 @@ class Provider:
         except Malformed:
             raise self._fault("malformed") from None
         end = reply.end()
+        if end is None and not call.is_stream:
+            refusal = provider_errors.read_refusal(0, {}, call.text)
+            kind = refusal.kind if refusal.type or refusal.kind == "context_overflow" else ""
+            raise self._fault(kind or "not_the_api", refusal=refusal)
         if end is None:
-            raise self._fault("cut_off" if call.is_stream else "not_the_api")
+            raise self._fault("cut_off")
         yield end
         call.drain()
 
@@ -189,7 +330,7 @@ class Provider:
         return self._fault(call.fault, seconds=call.seconds)
 
     def _fault(
-        self, kind: str, *, seconds: float = 0.0, refusal: faults.Refusal | None = None
+        self, kind: str, *, seconds: float = 0.0, refusal: provider_errors.Refusal | None = None
     ) -> ProviderFault:
         if kind == "key_refused" and not self.endpoint.key:
             kind = "no_key"
@@ -206,14 +347,20 @@ class Provider:
             model=self.preset.model,
             seconds=seconds,
             retry_after=refusal.retry_after if refusal else None,
+            words=refusal.words(self.endpoint.key) if refusal else "",
+            window=refusal.window if refusal else None,
         )
         if refusal and refusal.should_retry is not None:
             fault.retryable = refusal.should_retry
         return fault
 
     @property
+    def window(self) -> int | None:
+        """Return the tokens that the model reads at once, when its server named them lately."""
+        return _refused.get(self._name).window
+
+    @property
     def host(self) -> str:
-        """What the endpoint is called in sentences."""
         return "The demo model" if self.endpoint.is_demo else self.endpoint.host
 
     @property
@@ -222,17 +369,17 @@ class Provider:
 
 
 class _Refusals:
-    """What models of this process are known to refuse."""
+    """Parameters that models refused in this process."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], tuple[float, request.Without]] = {}
+        self._known: dict[tuple[str, str], tuple[float, Without]] = {}
         self._lock = threading.Lock()
 
-    def get(self, name: tuple[str, str]) -> request.Without:
+    def get(self, name: tuple[str, str]) -> Without:
         since, without = self._known.get(name, (0.0, _NOTHING))
         return without if time.monotonic() - since < _REMEMBER_SECONDS else _NOTHING
 
-    def put(self, name: tuple[str, str], without: request.Without) -> None:
+    def put(self, name: tuple[str, str], without: Without) -> None:
         with self._lock:
             self._known[name] = (time.monotonic(), without)
 
@@ -242,8 +389,9 @@ _refused = _Refusals()
 
 @functools.cache
 def _sdk() -> ModuleType:
-    """The module that uses the SDK. Its import takes more than a second and 60 MB, which the
-    web process and every command would pay for nothing.
+    """Import the SDK module on first use.
+
+    It takes more than a second and 60 MB, which the web process and every command would waste.
     """
     from jenny.agent import client  # noqa: PLC0415 - see above
 
@@ -251,6 +399,5 @@ def _sdk() -> ModuleType:
 
 
 def warm() -> None:
-    """Import the SDK and read the certificates now, so that a worker's first turn does not
-    wait for it (1 to 1.5 seconds)."""
+    """Import the SDK and read the certificates before a worker's first turn (1 to 1.5 seconds)."""
     _sdk().prepare()

@@ -1,7 +1,7 @@
-"""A reply, put together from the events of its stream.
+"""Builds a reply from its stream, and defines the events of a reply in their order.
 
-Takes whatever servers send that speak the API more or less: events without a start, calls
-whose arguments come whole or not at all, counts that are missing.
+Accepts inexact implementations of the API: events without a start, calls whose arguments come whole
+or not at all, missing counts.
 """
 
 import json
@@ -11,14 +11,65 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jenny.agent.errors import Malformed
-from jenny.agent.events import Counted, Event, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.messages import Part, Text, Thinking, ToolUse, clean, clean_value
 from jenny.agent.tokens import Usage
 
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The reply's tokens so far by the provider's count: they cost, however it ends."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """The reply is complete.
+
+    *stop_reason* is the API's own word (``end_turn``, ``tool_use``, …).
+    """
+
+    parts: tuple[Part, ...]
+    stop_reason: str
+    usage: Usage
+
+
+type Event = TextDelta | ThinkingDelta | Note | Counted | StepEnd
+
+
 # Levels of a call's arguments; no tool takes more than three.
 _DEEPEST = 64
-# No reply has as many; a count that is larger is none, and fits no column.
+# A larger count is invalid, and fits no column.
 _MOST_TOKENS = 10**12
+# Stop reasons of other APIs, which some servers pass on.
+_STOPS = {
+    "stop": "end_turn",
+    "eos": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "content_filter": "refusal",
+    "content_filtered": "refusal",
+    "safety": "refusal",
+    "prohibited_content": "refusal",
+    "blocklist": "refusal",
+    "sensitive": "refusal",
+    "guardrail_intervened": "refusal",
+}
 _NOT_JSON = (
     "The arguments of this call were not a valid JSON object, so nothing was done. "
     "Call it again with valid arguments."
@@ -26,14 +77,14 @@ _NOT_JSON = (
 
 
 class _Words:
-    """Text that comes in pieces; half a surrogate pair waits for its other half."""
+    """Text that arrives in pieces; half a surrogate pair waits for its other half."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._half = ""
 
     def add(self, piece: str) -> str:
-        """Take a piece; gives what can be shown now."""
+        """Add a piece; return the text that can be shown now."""
         piece = self._half + piece
         self._half = ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
@@ -43,7 +94,6 @@ class _Words:
         return shown
 
     def whole(self) -> str:
-        """All of it."""
         return "".join(self._pieces) + clean(self._half)
 
 
@@ -58,7 +108,7 @@ class _Block:
 
 
 class Reply:
-    """One reply as it comes in. ``feed`` raises ``Malformed``."""
+    """One reply as it arrives. ``feed`` raises ``Malformed``."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block] = {}
@@ -67,7 +117,6 @@ class Reply:
         self.is_over = False
 
     def feed(self, data: dict[str, Any]) -> Iterator[Event]:
-        """Take one event of the stream; gives what it tells."""
         match data.get("type"):
             case "message_start":
                 yield self._count(_mapping(data, "message").get("usage"))
@@ -78,18 +127,20 @@ class Reply:
             case "message_delta":
                 yield self._count(data.get("usage"))
                 reason = _mapping(data, "delta").get("stop_reason")
-                self.stop_reason = reason if isinstance(reason, str) else self.stop_reason
+                if isinstance(reason, str):
+                    self.stop_reason = _STOPS.get(reason.lower(), reason)
             case "message_stop":
                 self.is_over = True
             case str():
-                # Kinds of events are added to the API now and then; "ping" is one without news.
+                # The API adds kinds of events now and then; "ping" has no content.
                 return
             case _:
                 raise Malformed
 
     def end(self) -> StepEnd | None:
-        """The whole reply, or ``None`` when it is incomplete: a stream that is cut cleanly ends
-        like one that is over, only without saying why it stopped.
+        """Return the whole reply, or ``None`` when it is incomplete.
+
+        A cleanly cut stream ends like a complete one, but has no stop reason.
         """
         if not self.stop_reason:
             return None
@@ -102,7 +153,7 @@ class Reply:
         return StepEnd(tuple(parts), self.stop_reason, self._usage())
 
     def _count(self, usage: Any) -> Counted:
-        """Take counts; they are cumulative, so the last one of each kind holds."""
+        """Add counts; they are cumulative, so the last one of each kind counts."""
         if isinstance(usage, dict):
             self._counts.update(
                 (name, count)
@@ -164,8 +215,8 @@ def _call(block: _Block) -> ToolUse:
     given = block.start.get("input")
     text = "".join(block.pieces)
     try:
-        # An empty text is what a call without arguments sends; NaN and its kin are no JSON and
-        # could not be sent back.
+        # A call without arguments sends an empty text; NaN and the like are no JSON and could not
+        # be sent back.
         arguments = (
             json.loads(text, parse_constant=_no_constant, parse_float=_finite)
             if text.strip()
@@ -183,7 +234,7 @@ def _no_constant(name: str) -> None:
 
 
 def _finite(digits: str) -> float:
-    """A number, unless it is one that JSON can spell and not hold, such as ``1e999``."""
+    """Parse a number; refuses numbers beyond the range of a float, such as ``1e999``."""
     number = float(digits)
     if math.isinf(number):
         raise ValueError(digits)
@@ -191,7 +242,6 @@ def _finite(digits: str) -> float:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and objects lie within each other more than *levels* deep."""
     layer = [value]
     for _ in range(levels):
         layer = [

@@ -1,20 +1,21 @@
-"""Tokens: what a provider counted, and estimates where it has not counted."""
+"""Tokens: counts of a provider, estimates where it has not counted, and what they cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Self
 
 from jenny.agent.messages import Message, Text, Thinking, ToolResult, ToolUse
 
-# UTF-8 bytes to a token. English runs at about 4, code and CJK at about 3; an estimate that is
-# a little high leaves room, one that is low overflows the window.
+# UTF-8 bytes per token. English has about 4, code and CJK about 3; a slightly high estimate leaves
+# room, a low one overflows the window.
 _BYTES_PER_TOKEN = 3.4
 _TOKENS_PER_PART = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request, or of several added up.
+    """Tokens of one request, or a sum of several.
 
     *input* is what was neither read from the prompt cache nor written to it.
     """
@@ -25,7 +26,6 @@ class Usage:
     cache_write: int = 0
 
     def __add__(self, other: Self) -> Self:
-        """The sum, field by field."""
         return type(self)(
             self.input + other.input,
             self.output + other.output,
@@ -40,18 +40,17 @@ class Usage:
 
     @property
     def total(self) -> int:
-        """All tokens, in and out."""
         return self.prompt + self.output
 
 
 def estimate(text: str) -> int:
-    """About how many tokens *text* is; rather too many than too few."""
+    """Estimate the tokens of *text*; rather too many than too few."""
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return round(size / _BYTES_PER_TOKEN)
 
 
 def estimate_messages(messages: Sequence[Message]) -> int:
-    """About how many tokens the messages are, with what each part costs beside its text."""
+    """Estimate the tokens of the messages, with the overhead of each part."""
     return sum(
         _TOKENS_PER_PART + estimate(_text_of(part))
         for message in messages
@@ -67,3 +66,30 @@ def _text_of(part: Text | Thinking | ToolUse | ToolResult) -> str:
             return f"{name}{arguments}"
         case ToolResult(_, content):
             return content
+
+
+_MILLION = Decimal(1_000_000)
+# Anthropic's cache prices as parts of the input price; used where a preset has no cache prices.
+_CACHE_READ_PART = Decimal("0.1")
+_CACHE_WRITE_PART = Decimal("1.25")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Prices per million tokens, in the currency of the preset (US dollars)."""
+
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
+
+    def cost(self, usage: Usage) -> Decimal:
+        read = self.input * _CACHE_READ_PART if self.cache_read is None else self.cache_read
+        write = self.input * _CACHE_WRITE_PART if self.cache_write is None else self.cache_write
+        total = (
+            self.input * usage.input
+            + self.output * usage.output
+            + read * usage.cache_read
+            + write * usage.cache_write
+        )
+        return (total / _MILLION).quantize(Decimal("0.000001"))

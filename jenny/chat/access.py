@@ -1,4 +1,4 @@
-"""Which conversation a request may see: the first line of every view here."""
+"""Finds the conversation that a request may see. Every view of the chat calls this first."""
 
 import functools
 from collections.abc import Callable
@@ -7,19 +7,25 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 
 from jenny.accounts import access
-from jenny.accounts.models.prepared import Prepared, number_slot, uuid_slot
+from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.chat.models import Conversation
 
 
 def conversation(request: HttpRequest, conversation_id: UUID) -> Conversation:
-    """A conversation of the account's own workspaces.
+    """Return the conversation of that id in the account's own workspaces.
 
-    :raises Http404: there is none, or it is somebody else's; which of the two is not said.
+    :raises Http404: it does not exist or belongs to somebody else; the answer does not say which.
     """
     found = _OWN.first(conversation=conversation_id, account=access.account(request).pk)
     if found is None:
         raise Http404
     return found
+
+
+def conversation_in_trash(request: HttpRequest, conversation_id: UUID) -> Conversation | None:
+    """Return the conversation of that id if it is in the trash of the workspace that is shown."""
+    rows = Conversation.all_objects.filter(workspace=access.workspace(request))
+    return rows.filter(pk=conversation_id, deleted_at__isnull=False).first()
 
 
 _OWN = Prepared(
@@ -32,7 +38,7 @@ _OWN = Prepared(
 
 
 def deleted_is_not_found[**P](view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
-    """Let *view* answer 404 when another tab deleted the conversation under its hands."""
+    """Let *view* answer 404 when another tab deletes the conversation meanwhile."""
 
     @functools.wraps(view)
     def answer(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Conversations and turns on the operator's site: how they ran, never what was said."""
+"""Conversations and turns on the operator's site: how they ran, without words of people."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from jenny.chat.models import Conversation, Turn
 
 @admin.register(Conversation, site=site)
 class ConversationAdmin(ReadOnly):
-    """Without their titles, which are people's words."""
+    """Conversations without their titles, which are people's words."""
 
     list_display = ("id", "workspace", "kind", "created_at", "active_at", "consolidator")
     list_select_related = ("workspace",)
@@ -28,7 +28,7 @@ class ConversationAdmin(ReadOnly):
     ordering = ("-active_at",)
 
     def get_object(self, *args: Any, **kwargs: Any) -> Conversation | None:
-        """The row without its title, by which the page would be called."""
+        """Load the row without its title, by which the admin page would call it."""
         row: Conversation | None = super().get_object(*args, **kwargs)
         if row is not None:
             row.title = ""
@@ -37,8 +37,6 @@ class ConversationAdmin(ReadOnly):
 
 @admin.register(Turn, site=site)
 class TurnAdmin(ReadOnly):
-    """One run of a model."""
-
     list_display = (
         "id",
         "workspace",
@@ -75,10 +73,8 @@ class TurnAdmin(ReadOnly):
 
     @admin.display(description="conversation")
     def chat(self, row: Turn) -> str:
-        """Which one, without its title."""
         return str(row.conversation_id)
 
     @admin.display(description="workspace")
     def workspace(self, row: Turn) -> str:
-        """Where it ran."""
         return row.conversation.workspace.slug

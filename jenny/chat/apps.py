@@ -3,34 +3,33 @@
 from django.apps import AppConfig
 
 from memory import provenance
-from memory.dream.reporting import telling
-from memory.history import edited
-from wikis import before
+from memory.dream.reports import notifications
+from memory.history import edited_entries
+from wikis import signals
 
 
 class ChatConfig(AppConfig):
-    """Conversations, turns, blocks."""
-
     name = "jenny.chat"
     label = "chat"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Whoever reads the history can ask which messages were edited away; Dream tells what
-        came of its runs where it was asked."""
-        # It needs the models, which are loaded only now.
-        from jenny.accounts.management import notices  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.models.edited import messages_gone  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.models.spoken import speech  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.tasks import dreaming, projects, tidying  # noqa: PLC0415 - apps are loaded first
-        from memory.management import restoring  # noqa: PLC0415 - apps are loaded first
+        """Register what lower layers ask the chat: edited messages, and where to post Dream's
+        outcome.
+        """
+        # These imports need the models, which are loaded only now.
+        from jenny.accounts.services import notices  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services import dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services.spoken_messages import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
+        from memory.services import restores  # noqa: PLC0415 - apps are loaded first
 
-        edited.register(messages_gone)
+        edited_entries.register(messages_gone)
         provenance.register_speech(speech)
-        telling.register(dreaming.PREFIX, dreaming.tell)
-        telling.register_announcer(dreaming.announce)
-        tidying.register()
-        before.register_talks(projects.talks, projects.take)
-        before.register_made(projects.begun)
-        restoring.register_touched(projects.taken_back)
-        notices.register("projects", tidying.notices)
+        notifications.register(dream_command.PREFIX, dream_command.post_outcome)
+        notifications.register_announcer(dream_command.announce)
+        gardener.register()
+        signals.register_talks(projects.talks, projects.take_conversations)
+        signals.register_made(projects.begun)
+        signals.register_renamed(projects.renamed)
+        restores.register_touched(projects.taken_back)
+        notices.register_notices("projects", gardener.notices)

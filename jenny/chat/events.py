@@ -1,21 +1,21 @@
-"""The events that a page gets: one table of kinds, and a function for each.
+"""The events that are sent to a page: a table of kinds, and a function for each.
 
-A page applies each of them by the id of the element it names, so that getting one
-twice changes nothing.
+A page applies an event by the id of the element it names, so a repeated event changes nothing.
 """
 
 from typing import Any
 
-from jenny.markdown.streaming import Done, Op, Open
+from jenny.markdown.streaming import Done, Items, Op, Open
 
 Event = dict[str, Any]
 
-# kind → what the page does with it. static/js/stream.js has one branch for each.
+# kind → the page's action. static/js/stream.js has one branch for each.
 KINDS = {
     "item": "put an element of the thread in place, at the end when it is new",
     "block": "put a block of an answer in place, at the end of the answer when it is new",
     "done": "append a finished chunk of text before the open one",
     "open": "replace the open chunk",
+    "items": "put items in the place of the last one of the open chunk's list",
     "tail": "append plain text to the open chunk",
     "final": "put the stored rendering of a block in place, where it differs",
     "drop": "take an element away",
@@ -29,60 +29,59 @@ KINDS = {
 
 
 def item(element: str, html: str) -> Event:
-    """A message of the thread, whole."""
     return {"kind": "item", "id": element, "html": html}
 
 
 def block(message: str, element: str, html: str) -> Event:
-    """A block of an answer, whole."""
     return {"kind": "block", "message": message, "id": element, "html": html}
 
 
 def text_op(element: str, op: Op) -> Event:
-    """What a piece of text changes in its block."""
     if isinstance(op, Done):
         return {"kind": "done", "block": element, "at": op.at, "html": op.html}
     if isinstance(op, Open):
         return {"kind": "open", "block": element, "at": op.at, "html": op.html}
+    if isinstance(op, Items):
+        return {"kind": "items", "block": element, "at": op.at, "html": op.html}
     return {"kind": "tail", "block": element, "at": op.at, "text": op.text}
 
 
 def final(element: str, html: str) -> Event:
-    """The stored rendering of a block of text."""
+    """Build the event with the stored rendering of a text block."""
     return {"kind": "final", "block": element, "html": html}
 
 
 def drop(element: str) -> Event:
-    """An element that is no longer there."""
     return {"kind": "drop", "id": element}
 
 
-def state(name: str, turn: int, sentence: str = "") -> Event:
-    """``queued``, ``running`` or ``idle``."""
+def state(name: str, turn: int, message: str = "") -> Event:
     return {
         "kind": "state",
         "state": name,
         "turn": turn,
-        "sentence": sentence,
+        "message": message,
     }
 
 
 def title(text: str) -> Event:
-    """The conversation's title."""
     return {"kind": "title", "title": text}
 
 
-def meter(sentence: str, percent: int, note: str | None = None) -> Event:
-    """How full the context is. *note*: what is too big for it; ``None`` leaves what is there."""
-    told: Event = {"kind": "meter", "text": sentence, "percent": percent}
+def meter(message: str, percent: int, note: str | None = None) -> Event:
+    """Build the event with the context's fill level.
+
+    *note* names what is too big for the context; ``None`` leaves the present note.
+    """
+    told: Event = {"kind": "meter", "text": message, "percent": percent}
     return told if note is None else {**told, "note": note}
 
 
 RESET: Event = {"kind": "reset"}
-# An event and not a comment: a browser tells no script of a comment.
+# An event, since browsers do not pass SSE comments to scripts.
 ALIVE: Event = {"kind": "alive"}
 
 
 def expired(login: str) -> Event:
-    """The session is over; *login* is the way back."""
+    """Build the event for an expired session; *login* is the address of the login page."""
     return {"kind": "expired", "login": login}

@@ -1,4 +1,4 @@
-"""What came of summarising a conversation, in words. Plain."""
+"""Formats the outcome of a consolidation in words. Plain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,8 +19,7 @@ _SENTENCES: dict[Ending, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Secrets of one *kind* that stand in a message of *speaker*'s (``user`` or ``assistant``)
-    and were left out of what was kept."""
+    """Redacted secrets of one *kind* in one message of *speaker* (``user`` or ``assistant``)."""
 
     kind: str
     count: int
@@ -29,7 +28,7 @@ class LeftOut:
 
 
 def left_out(said: Sequence[Spoken]) -> tuple[LeftOut, ...]:
-    """The secrets in what was said, message by message."""
+    """Return the secrets in what was said, message by message."""
     return tuple(
         LeftOut(hit.kind, hit.count, message.id, message.speaker)
         for message in said
@@ -39,8 +38,11 @@ def left_out(said: Sequence[Spoken]) -> tuple[LeftOut, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a slice of *count* messages became: entries of the history (*cursors*), or, where no
-    memory is left, a *text* of the conversation's own."""
+    """The stored result of a slice of *count* messages.
+
+    *cursors* are its history entries; *text* is the summary of a conversation that leaves no
+    memory. *untagged* counts facts without a fact tag.
+    """
 
     count: int = 0
     cursors: tuple[int, ...] = ()
@@ -48,17 +50,20 @@ class Kept:
     summaries: int = 0
     raw: int = 0
     secrets: tuple[LeftOut, ...] = ()
+    untagged: int = 0
 
     @property
     def is_something(self) -> bool:
-        """Whether anything was found worth keeping."""
         return bool(self.cursors or self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """*summaries* and *raw* entries were added; *secrets* were taken out of them before. *own*:
-    they belong to the conversation and stand in no file."""
+    """The outcome of a consolidation.
+
+    *summaries* and *raw* count the added entries; *secrets* were redacted before. *own*: the
+    summaries belong to the conversation and are in no file.
+    """
 
     ending: Ending = "nothing"
     summaries: int = 0
@@ -66,34 +71,39 @@ class Outcome:
     secrets: tuple[LeftOut, ...] = ()
     own: bool = False
     problem: str = ""
+    untagged: int = 0
 
     @classmethod
     def of(cls, kept: Kept) -> Self:
-        """What came of one slice."""
-        return cls("done", kept.summaries, kept.raw, kept.secrets, bool(kept.text))
+        return cls(
+            "done",
+            kept.summaries,
+            kept.raw,
+            kept.secrets,
+            bool(kept.text),
+            untagged=kept.untagged,
+        )
 
     def plus(self, other: Self) -> Self:
-        """This, and then the other."""
         return replace(
             other,
             summaries=self.summaries + other.summaries,
             raw=self.raw + other.raw,
             secrets=self.secrets + other.secrets,
             own=self.own or other.own,
+            untagged=self.untagged + other.untagged,
         )
 
     @property
-    def sentence(self) -> str:
-        """For whoever asked for it."""
+    def message(self) -> str:
         if self.ending == "failed":
             return self.problem
         if self.ending != "done":
             return _SENTENCES[self.ending]
-        added = " ".join(self._added()) or "Nothing in it was worth an entry."
+        added = " ".join(self._added()) or "Nothing in it was worth a note."
         return f"{added} The thread stays as it is; Jenny goes on with its last messages."
 
     def _added(self) -> list[str]:
-        """What was kept, and what was left out of it."""
         parts = []
         whose = "this chat alone" if self.own else "Jenny’s memory"
         if self.summaries:
@@ -101,6 +111,12 @@ class Outcome:
         if self.raw:
             how = "In short" if self.own else "Kept word for word"
             parts.append(f"{how} for {whose}: {_entries(self.raw)}. The model gave no summary.")
+        if self.untagged:
+            parts.append(
+                "The model gave 1 fact no tag; it counts as durable."
+                if self.untagged == 1
+                else f"The model gave {self.untagged:,} facts no tag; they count as durable."
+            )
         if parts and self.secrets:
             kinds = ", ".join(sorted({hit.kind for hit in self.secrets}))
             parts.append(f"Secrets were left out: {kinds}.")

@@ -1,9 +1,9 @@
 """The event stream of a conversation, on a Redis Stream.
 
-An entry's id is a :class:`Position`: the event number that the database gave, and a
-count below it. Ids only rise, so Redis itself refuses an event that comes twice or too
-late. Each entry names the entry before it (*previous*): a reader that stands before that
-one has missed something and must render the database's state anew.
+An entry's id is a :class:`Position`: the event number from the database, and a count below it. Ids
+only rise, so Redis itself refuses a repeated or late event. Each entry names the entry before it
+(*previous*): a reader that has not seen that one has missed events and must render the database's
+state anew.
 """
 
 import json
@@ -15,11 +15,13 @@ from typing import Any, Self
 import redis
 import redis.asyncio
 
-# Entries kept a conversation; a reader that is further behind renders anew.
+from jenny.workspace import retention
+
+# Entries kept per conversation; a reader that is further behind renders anew.
 MAX_ENTRIES = 4000
-# A stream is a wire, not a store: an hour after its last event it is gone.
-SECONDS_KEPT = 3600
-# Characters of a position: two numbers of 64 bits would be longer, ours stay far below.
+# A stream is not a store: it expires some time after its last event.
+SECONDS_KEPT = int(retention.STREAM.total_seconds())
+# Characters of a position: two numbers of 64 bits would be longer, ours are far smaller.
 LONGEST_POSITION = 32
 
 _APPEND = """
@@ -49,21 +51,18 @@ return 'sent'
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """A place in a conversation's stream."""
-
     number: int = 0
     count: int = 0
 
     @classmethod
     def parse(cls, text: str | None) -> Self | None:
-        """The position that *text* names, ``None`` when it names none."""
+        """Parse the position in *text*; ``None`` when it is none."""
         number, _, count = (text or "").partition("-")
         if not (number.isdecimal() and count.isdecimal() and len(text or "") <= LONGEST_POSITION):
             return None
         return cls(int(number), int(count))
 
     def __str__(self) -> str:
-        """As Redis writes it."""
         return f"{self.number}-{self.count}"
 
 
@@ -71,44 +70,40 @@ START = Position()
 
 
 class Sent(Enum):
-    """What became of an event."""
-
     SENT = "sent"
-    # Something newer is in the stream already: take a new number.
+    # The stream contains something newer: take a new number.
     BEHIND = "behind"
-    # The stream lost entries that this writer had sent: store the state, then send a break.
+    # The stream lost entries of this writer: store the state, then send a break.
     LOST = "lost"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One event as a reader gets it."""
-
     position: Position
     previous: Position
     data: str
 
 
 def key(conversation: str) -> str:
-    """The stream's key."""
     return f"jenny:events:{conversation}"
 
 
 def cancel_key(turn: int) -> str:
-    """Set while a turn is asked to stop; the database's row says the same, a little later."""
+    """Return the key that is set while a turn is asked to stop; the database says it a little
+    later.
+    """
     return f"jenny:cancel:{turn}"
 
 
 def encode(event: Mapping[str, Any]) -> str:
-    """An event as one line of JSON."""
     return json.dumps(event, ensure_ascii=False, separators=(",", ":"))
 
 
 class Writer:
     """Appends the events of one conversation, for one writer.
 
-    It remembers what it sent last, so that a stream that lost entries (a flushed or
-    restarted server) is noticed before anything is written behind the gap.
+    It remembers its last entry, so that a stream that lost entries (a flushed or restarted server)
+    is noticed before anything is written after the gap.
     """
 
     def __init__(self, client: redis.Redis, conversation: str) -> None:
@@ -118,10 +113,11 @@ class Writer:
         self._append = client.register_script(_APPEND)
 
     def append(self, position: Position, *told: Mapping[str, Any], after_gap: bool = False) -> Sent:
-        """Append the events at *position* and behind it, all or none: at the numbers that follow,
-        or, from a count on, at the counts. Raises ``redis.RedisError`` when there is no server.
+        """Append the events from *position* on, all or none.
 
-        *after_gap* makes every reader render the database's state anew.
+        They get the numbers that follow, or, from a count on, the counts that follow. Raises
+        ``redis.RedisError`` when there is no server. *after_gap* makes every reader render the
+        database's state anew.
         """
         expected = "" if after_gap or self._last is None else str(self._last)
         answer = self._append(
@@ -144,27 +140,28 @@ class Writer:
 
 
 def replay(client: redis.Redis, conversation: str, after: Position) -> list[Entry]:
-    """Every entry behind *after* that the stream still has."""
+    """Return every entry after *after* that the stream still has."""
     rows: Any = client.xrange(key(conversation), min=f"({after}", max="+")
     return [_entry(row) for row in rows]
 
 
 class Reader:
-    """Reads one conversation's stream for one page."""
-
     def __init__(self, client: redis.asyncio.Redis, conversation: str, after: Position) -> None:
         self._client = client
         self._key = key(conversation)
         self.position = after
 
     async def end(self) -> Position:
-        """Where the stream's newest entry stands; ``START`` when there is no stream."""
+        """Return the position of the stream's newest entry; ``START`` when there is no stream."""
         rows: Any = await self._client.xrevrange(self._key, count=1)
         return _entry(rows[0]).position if rows else START
 
     async def mark(self) -> None:
-        """Begin a stream that is gone at this reader's position, of which the caller knows
-        that the database has nothing newer; so the next event finds its predecessor."""
+        """Restart a deleted stream at this reader's position, so the next event finds its
+        predecessor.
+
+        The caller knows that the database has nothing newer.
+        """
         if self.position > START:
             try:
                 await self._client.xadd(
@@ -172,13 +169,13 @@ class Reader:
                 )
                 await self._client.expire(self._key, SECONDS_KEPT)
             except redis.ResponseError:
-                # Somebody began it meanwhile; their entries say what came before them.
+                # Another process restarted it meanwhile; its entries name their predecessors.
                 return
 
     async def next(self, wait_ms: int) -> list[Entry]:
-        """The next entries, or none after *wait_ms* milliseconds. Moves the position.
+        """Return the next entries, or none after *wait_ms* milliseconds. Moves the position.
 
-        An entry whose predecessor this reader has not seen raises :class:`Gap`.
+        :raises Gap: an entry's predecessor was not seen by this reader.
         """
         answer: Any = await self._client.xread(
             {self._key: str(self.position)}, count=500, block=wait_ms
@@ -199,7 +196,6 @@ class Gap(Exception):
 
 
 def _entry(row: Any) -> Entry:
-    """A row of XREAD or XRANGE as a value."""
     identifier, fields = row
     position = Position.parse(identifier.decode())
     previous = Position.parse(fields.get(b"previous", b"0-0").decode())

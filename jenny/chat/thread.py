@@ -1,11 +1,13 @@
-"""A conversation's rows as the items that the thread shows. Plain: it is given rows."""
+"""Turns a conversation's rows into the items of the thread. Plain: it is given rows."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 
+from jenny.chat.workspace_links import WorkspaceLinks, mark_missing
 from jenny.markdown.render import render
 from jenny.markdown.streaming import StreamRenderer
 
@@ -14,6 +16,28 @@ if TYPE_CHECKING:
 
 # Characters of a tool's first argument shown on its line.
 SHORT_ARGUMENT = 60
+# Tools in everyday words.
+TOOL_WORDS = {
+    "read_file": "Read file",
+    "list_dir": "List folder",
+    "find_files": "Find files",
+    "grep": "Search files",
+    "write_file": "Write file",
+    "edit_file": "Change file",
+    "apply_patch": "Change files",
+    "python_exec": "Calculate",
+    "recall": "Look up",
+    "search_chats": "Search chats",
+    "remember": "Remember",
+    "forget": "Forget",
+    "note": "Note in the log",
+    "add_page": "Add page",
+    "list_pages": "List pages",
+    "read_skill": "Read skill",
+}
+_QUESTION = re.compile(r"[^.!。\n]*[?？؟]\s*")
+# A message of more characters is folded.
+LONG_TEXT = 4_000
 
 
 @dataclass(frozen=True)
@@ -44,42 +68,61 @@ class Item:
     waiting: bool = False
     day: date | None = None
     is_last_of_turn: bool = False
-    # What was summarised up to here (rows of ``Summary``).
+    # The summaries of messages up to this one (rows of ``Summary``).
     summaries: Iterable[Any] = ()
+
+    @property
+    def is_question(self) -> bool:
+        """True for a message that is one question, which states nothing to remember."""
+        return self.kind == "user" and _QUESTION.fullmatch(self.text) is not None
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.text) > LONG_TEXT
 
 
 def block_view(block: "Block") -> BlockView:
-    """A row as the page shows it; text that is still being written in the state that the
-    stream's next event expects."""
+    """Return a block as the page shows it.
+
+    Text being written is in the state that the stream's next event expects.
+    """
     view = BlockView(
         id=f"b{block.pk}",
         kind=block.kind,
-        html=block.html,
+        html=_marked(block.html, lambda: block.message),
         is_open=block.is_open,
         text=block.text,
         data=_tool_data(block.data) if block.kind == "tool" else block.data,
     )
     if block.kind != "text" or not block.is_open:
         return view
-    # As many chunks count as finished as the worker has told of: it took the text in pieces,
-    # and may be behind one that takes it whole.
+    # Only the chunks that the worker has published count as finished. It reads the text in pieces,
+    # and may be behind a renderer that reads it whole.
     count = block.data.get("done", 0)
     done, open_html = renderer_of(block).snapshot(count)
     return replace(view, html=done, open_html=open_html, done_count=count)
 
 
 def renderer_of(block: "Block") -> StreamRenderer:
-    """The renderer of a block of text, in the state of its row; ids in it are the block's own."""
-    return StreamRenderer(block.text, prefix=f"b{block.pk}-")
+    """Return the renderer of a text block in its row's state; element ids are the block's own."""
+    around = WorkspaceLinks(block.message.conversation.project)
+    return StreamRenderer(block.text, prefix=f"b{block.pk}-", around=around)
+
+
+def final_html(block: "Block", renderer: StreamRenderer | None = None) -> str:
+    """Return the rendering of a text block that is finished; its diagrams are drawn."""
+    chat = block.message.conversation
+    return (renderer or renderer_of(block)).finish(WorkspaceLinks(chat.project, str(chat.pk)))
 
 
 def _tool_data(data: dict[str, Any]) -> dict[str, Any]:
-    """A tool call's facts, with its arguments readable and in short."""
+    """Return a tool call's data, with its arguments formatted and shortened."""
     arguments = data.get("arguments") or {}
     first = next((value for value in arguments.values() if isinstance(value, str)), "")
-    short = " ".join(first.split())
+    short = "the workspace" if first == "." else " ".join(first.split())
     return {
         **data,
+        "words": TOOL_WORDS.get(data.get("name", ""), data.get("name", "")),
         "arguments_pretty": json.dumps(arguments, ensure_ascii=False, indent=2),
         "short": short[:SHORT_ARGUMENT] + ("…" if len(short) > SHORT_ARGUMENT else ""),
     }
@@ -93,8 +136,7 @@ def item(
     blocks: "Iterable[Block] | None" = None,
     summaries: Iterable[Any] | None = None,
 ) -> Item:
-    """A message with its turn, and the blocks and summaries that stand in it: those that are
-    given, or else the stored ones."""
+    """Return a message with its turn, and the given or else the stored blocks and summaries."""
     if blocks is None:
         blocks = message.blocks.all() if message.kind == "answer" else ()
     kind = message.kind
@@ -103,7 +145,7 @@ def item(
         kind=kind,
         message=message,
         text=message.text,
-        html=render(message.text, prefix=f"m{message.pk}-") if kind == "reply" else "",
+        html=_reply(message) if kind == "reply" else "",
         blocks=tuple(block_view(row) for row in blocks),
         turn=message.turn,
         waiting=kind == "user" and message.turn_id is None,
@@ -113,8 +155,21 @@ def item(
     )
 
 
+def _reply(message: "Message") -> str:
+    around = WorkspaceLinks(message.conversation.project)
+    return _marked(render(message.text, prefix=f"m{message.pk}-", around=around), lambda: message)
+
+
+def _marked(html: str, get_message: Callable[[], "Message"]) -> str:
+    """Return *html* with notes beside the files that are missing now. The message, whose workspace
+    they are looked for in, is loaded only for a text that names files."""
+    if "/workspace/" not in html and "/files/raw/" not in html:
+        return html
+    return mark_missing(html, get_message().conversation.workspace.root)
+
+
 def items(messages: Iterable["Message"], zone: tzinfo) -> Iterator[Item]:
-    """The messages in order, with the day where it changes (in *zone*)."""
+    """Yield the messages in order, with the day where it changes (in *zone*)."""
     rows = list(messages)
     last_of_turn = {row.turn_id: row.pk for row in rows if row.kind == "answer"}
     day: date | None = None
@@ -131,7 +186,7 @@ def items(messages: Iterable["Message"], zone: tzinfo) -> Iterator[Item]:
 def by_day[T](
     rows: Iterable[T], when: Callable[[T], datetime], now: datetime
 ) -> list[tuple[str, list[T]]]:
-    """*rows*, newest first, under the words a list of conversations uses for days."""
+    """Group *rows*, newest first, by the day labels of a list of conversations."""
     groups: dict[str, list[T]] = {}
     for row in rows:
         groups.setdefault(
@@ -141,7 +196,7 @@ def by_day[T](
 
 
 def day_label(day: date, today: date) -> str:
-    """The words for *day* in a list: today, yesterday, this week, this month, or its month."""
+    """Return the label for *day*: today, yesterday, this week, this month, or its month."""
     age = (today - day).days
     if age <= 1:
         return "Today" if age < 1 else "Yesterday"

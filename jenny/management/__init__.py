@@ -1,1 +1,1 @@
-"""What ``manage.py up`` is made of."""
+"""Commands of the whole product."""

@@ -1,1 +1,1 @@
-"""Untrusted Markdown to safe HTML, whole or while it streams. Plain Python."""
+"""Render untrusted Markdown to safe HTML, whole or while it streams. Plain Python."""

@@ -1,4 +1,4 @@
-"""From source to top-level blocks, each with its tokens and its own piece of the source."""
+"""Split Markdown into top-level blocks, each with its tokens and its source."""
 
 import re
 from collections.abc import Iterator, MutableMapping
@@ -13,18 +13,18 @@ from mdit_py_plugins.footnote.index import footnote_tail
 
 from jenny.markdown import limits
 from jenny.markdown.maths import maths_plugin
-from jenny.markdown.rules import mark_tasks, rules_plugin
+from jenny.markdown.rules import emphasis_plugin, mark_tasks, rules_plugin
 
 _INLINE_MARK = re.compile(r"[*_\[\]!`<&~$\\:^]")
 _WITHOUT_MARKS = frozenset({"code_block", "fence", "plain"})
 
 Environment = MutableMapping[str, Any]
-"""What the parser keeps between blocks: ``references`` and ``footnotes``."""
+"""The parser's state between blocks: ``references`` and ``footnotes``."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One top-level block: lines *first* to *end* (exclusive) of the text that was parsed."""
+    """One top-level block: lines *first* to *end* (exclusive) of the parsed text."""
 
     kind: str
     first: int
@@ -32,16 +32,18 @@ class Block:
     tokens: list[Token]
 
 
-def _parser() -> MarkdownIt:
+def create_parser() -> MarkdownIt:
+    """Create the Markdown parser; it treats raw HTML as text."""
     md = MarkdownIt(
         "commonmark", {"html": False, "xhtmlOut": False, "maxNesting": limits.DEPTH + 6}
     )
+    emphasis_plugin(md)
     md.enable(["table", "strikethrough"])
     footnote_plugin(md, inline=False, move_to_end=False)
     maths_plugin(md)
     rules_plugin(md)
     md.disable(["html_block", "html_inline"])
-    # Whether an address may be linked is the renderer's decision, which can show it as text.
+    # The renderer decides which addresses are linked; it can show the others as text.
     md.validateLink = _any_address  # type: ignore[method-assign]  # how the library is told
     return md
 
@@ -50,25 +52,33 @@ def _any_address(url: str) -> bool:
     return bool(url)
 
 
-PARSER = _parser()
+PARSER = create_parser()
 
 
 def split(text: str, environment: Environment) -> list[Block]:
-    """The top-level blocks of normalised *text*; inline marks are not looked at yet."""
+    """Split normalised *text* into top-level blocks, without parsing inline marks."""
     tokens: list[Token] = []
     PARSER.block.parse(text, PARSER, environment, tokens)
     return list(grouped(tokens))
 
 
-def formatted_length(text: str) -> int:
-    """How much of *text*, from its beginning, is formatted (``limits.SOURCE``)."""
-    if len(text) <= limits.SOURCE:
-        return len(text)
-    return text.rfind("\n", 0, limits.SOURCE) + 1 or limits.SOURCE
+def formatted_length(text: str, offset: int = 0, lines: int = 0) -> int:
+    """Return how many characters of *text* are formatted (``limits.SOURCE`` and ``LINES``).
+
+    *offset* and *lines*: how many characters and lines are before it.
+    """
+    end, most = len(text), limits.SOURCE - offset
+    if end > most:
+        end = text.rfind("\n", 0, most) + 1 or (0 if offset else most)
+    if text.count("\n", 0, end) <= limits.LINES - lines:
+        return end
+    position = 0
+    for _ in range(limits.LINES - lines):
+        position = text.index("\n", position) + 1
+    return position
 
 
 def grouped(tokens: list[Token]) -> Iterator[Block]:
-    """*tokens* by top-level block."""
     depth = 0
     start = 0
     for index, token in enumerate(tokens):
@@ -81,7 +91,7 @@ def grouped(tokens: list[Token]) -> Iterator[Block]:
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line of *text* begins, and after them the text's length."""
+    """Return the offset of each line of *text*, followed by the text's length."""
     starts = [0]
     position = text.find("\n")
     while position >= 0:
@@ -92,16 +102,23 @@ def line_starts(text: str) -> list[int]:
     return starts
 
 
-def parse_inline(block: Block, source: str, environment: Environment) -> list[Token]:
-    """The block's tokens with their inline children; one ``plain`` token when it is too large.
+def parse_inline(
+    block: Block, source: str, environment: Environment, *, only_links: bool = False
+) -> list[Token]:
+    """Return the block's tokens with inline children, or one ``plain`` token when it is too large.
 
-    *source* is the block's own text.
+    *source* is the block's own text; with *only_links*, text that is not a heading and contains no
+    link need not be parsed.
     """
     if len(source) > limits.BLOCK and block.kind not in _WITHOUT_MARKS:
         return [plain(source)]
+    before = ""
     for token in block.tokens:
-        if token.type == "inline":
+        if token.type == "inline" and not (
+            only_links and "[" not in token.content and before != "heading_open"
+        ):
             token.children = _children(token.content, environment)
+        before = token.type
     state = StateCore("", PARSER, environment, block.tokens)
     text_join(state)
     mark_tasks(state.tokens)
@@ -109,14 +126,14 @@ def parse_inline(block: Block, source: str, environment: Environment) -> list[To
 
 
 def footnotes_at_end(tokens: list[Token], environment: Environment) -> list[Token]:
-    """*tokens* with the footnotes that are referred to moved behind everything else."""
+    """Move the footnotes that are referred to behind all other *tokens*."""
     state = StateCore("", PARSER, environment, tokens)
     footnote_tail(state)
     return state.tokens
 
 
 def mark_tail(tokens: list[Token]) -> bool:
-    """Mark where the text of *tokens* goes on; False when they end in no text."""
+    """Mark where the text of *tokens* continues; False when they do not end in text."""
     for token in reversed(tokens):
         if token.type == "inline":
             token.children = [*(token.children or []), Token("tail", "", 0)]
@@ -129,8 +146,15 @@ def mark_tail(tokens: list[Token]) -> bool:
     return False
 
 
+def has_inline_marks(content: str) -> bool:
+    """True when the inline marks of a paragraph are parsed (``limits``)."""
+    return (
+        len(content) <= limits.INLINE and len(_INLINE_MARK.findall(content)) <= limits.INLINE_MARKS
+    )
+
+
 def _children(content: str, environment: Environment) -> list[Token]:
-    if len(content) <= limits.INLINE and len(_INLINE_MARK.findall(content)) <= limits.INLINE_MARKS:
+    if has_inline_marks(content):
         return PARSER.inline.parse(content, PARSER, environment, [])
     token = Token("text", "", 0)
     token.content = content
@@ -138,7 +162,7 @@ def _children(content: str, environment: Environment) -> list[Token]:
 
 
 def plain(source: str) -> Token:
-    """A token that shows *source* as it was written."""
+    """Return a token that shows *source* as it was written."""
     token = Token("plain", "pre", 0)
     token.content = source
     return token

@@ -1,21 +1,136 @@
-"""From tokens to HTML: every tag that reaches a page is written here."""
+"""Write tokens as HTML, with highlighted code; every tag that reaches a page is written here."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
+from itertools import groupby
 
 from markdown_it.token import Token
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.token import STANDARD_TYPES, _TokenType
+from pygments.util import ClassNotFound
 
 from jenny.markdown import limits
-from jenny.markdown.addresses import host, is_picture, leads_outside, safe_address
-from jenny.markdown.around import Around, Led, Outline
-from jenny.markdown.highlight import code, highlight, label
+from jenny.markdown.link_context import NOT_THERE, LinkContext, Outline, ResolvedLink
 from jenny.markdown.maths import typeset
+from jenny.markdown.sanitise import host, is_picture, leads_outside, safe_address
+
+_LABEL_LENGTH = 30
+# Lexers that are fast on any code of `limits.HIGHLIGHT` characters, also malicious code. Pygments
+# has hundreds, and some take minutes for a page.
+_COLOURED = frozenset(
+    """
+    applescript awk bash bat c clojure cmake common-lisp console cpp css dart diff
+    django docker elixir erlang fish fsharp go graphql haskell html http ini javascript jinja
+    json jsx julia kotlin latex lua make markdown matlab nasm nginx nix objective-c ocaml
+    perl php powershell prolog properties protobuf pycon python r rst ruby rust scala
+    scheme scss sql swift tcl toml tsx typescript vim vb.net vue xml yaml zig
+    """.split()  # noqa: SIM905 - a table of words reads best as words
+)
+# Languages of fences that Pygments does not know.
+_ALSO = {
+    "jsonc": "json",
+    "kt": "kotlin",
+    "mjs": "javascript",
+    "patch": "diff",
+    "plain": "text",
+    "plaintext": "text",
+    "sqlite": "sql",
+    "txt": "text",
+}
+# Their own lexers are too slow: a page of single letters is enough.
+_STAND_INS = {"java": "typescript", "csharp": "typescript", "groovy": "typescript", "json5": "json"}
+# The remaining lexers are slow on long lines, and on long runs without a letter.
+_SLOW = re.compile(r"[^\n]{1001}|[\W_]{401}")
+# Errors of a lexer, which must not break an answer.
+_FAULTS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+# Characters that reorder the visible code without changing what runs ("Trojan Source",
+# CVE-2021-42574).
+_DIRECTION_MARK = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def code(text: str) -> str:
+    """Escape *text* and show each invisible direction mark as its code point."""
+    return _DIRECTION_MARK.sub(_shown_mark, escape(text))
+
+
+def highlight(text: str, language: str) -> str:
+    """Return *text* as spans with Pygments' short classes, plain where that would take too long.
+
+    *language* is a fence's first word, in any case.
+    """
+    lexer = _lexer(_colours_of(language.lower()))
+    if lexer is None or len(text) > limits.HIGHLIGHT or _SLOW.search(text):
+        return code(text)
+    try:
+        # Without the lexer's preparation, which would drop a byte order mark.
+        pieces = [(kind, value) for _, kind, value in lexer.get_tokens_unprocessed(text)]
+    except _FAULTS:
+        return code(text)
+    if "".join(value for _, value in pieces) != text:
+        # A few lexers lose characters that they do not expect.
+        return code(text)
+    return "".join(_spans(pieces))
+
+
+def label(language: str) -> str:
+    """Return the language's display name; "Code" when the fence names none."""
+    if not language:
+        return "Code"
+    lexer = _lexer(language.lower())
+    if lexer is None:
+        return language[:_LABEL_LENGTH]
+    return "Text" if lexer.name == "Text only" else str(lexer.name)
+
+
+@lru_cache(maxsize=256)
+def _colours_of(language: str) -> str:
+    """Return the lexer's name for *language*, "" for none."""
+    lexer = _lexer(language)
+    names = set(lexer.aliases) if lexer else set()
+    stand_in = next((_STAND_INS[name] for name in names if name in _STAND_INS), "")
+    return stand_in or next(iter(sorted(names & _COLOURED)), "")
+
+
+@lru_cache(maxsize=256)
+def _lexer(language: str) -> Lexer | None:
+    if not language:
+        return None
+    try:
+        return get_lexer_by_name(_ALSO.get(language, language), stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
+
+
+@lru_cache(maxsize=512)
+def _css_class(kind: _TokenType) -> str:
+    known: _TokenType | None = kind
+    while known is not None and known not in STANDARD_TYPES:
+        known = known.parent
+    css_class = STANDARD_TYPES[known] if known is not None else ""
+    # White space has no colour; spans for line ends would double their number.
+    return "" if css_class == "w" else css_class
+
+
+def _spans(pieces: Iterable[tuple[_TokenType, str]]) -> Iterator[str]:
+    """Yield one span for each run of the same class."""
+    for css_class, run in groupby(pieces, key=lambda piece: _css_class(piece[0])):
+        text = code("".join(value for _, value in run))
+        yield f'<span class="{css_class}">{text}</span>' if css_class else text
+
+
+def _shown_mark(found: re.Match[str]) -> str:
+    return f'<span class="direction-mark">U+{ord(found[0]):04X}</span>'
+
 
 TAIL = '<span class="tail"></span>'
-"""Stands where the text of an open block goes on."""
+"""The position where the text of an open block continues."""
 
+_DIR = ' dir="auto"'
+_DIRECTED = frozenset(("p", "li", "blockquote", "h3", "h4", "h5", "h6"))
 _FIRST_HEADING = 3
 _LAST_HEADING = 6
 _LONGEST_SHOWN_TARGET = 200
@@ -25,7 +140,7 @@ _ALIGNED = re.compile(r"text-align:(left|center|right)")
 
 @dataclass(frozen=True)
 class Carry:
-    """What one block leaves for the next: the open headings, and room for link targets."""
+    """The state from one block to the next: open headings, and the space left for link targets."""
 
     headings: tuple[int, ...] = ()
     targets: int = limits.REFERENCE_TARGETS
@@ -33,7 +148,7 @@ class Carry:
 
 @dataclass(frozen=True)
 class _Link:
-    """A link that is open: its target, and where its text begins in the output."""
+    """An open link: its target, and the offset of its text in the output."""
 
     target: str
     address: str | None
@@ -42,11 +157,9 @@ class _Link:
 
 @dataclass
 class _Page:
-    """The block that is being written."""
-
     targets: int
     prefix: str
-    around: Around | None = None
+    around: LinkContext | None = None
     out: list[str] = field(default_factory=list)
     links: list[_Link] = field(default_factory=list)
 
@@ -58,7 +171,6 @@ class _Page:
                 self.out.append(_RULES.get(token.type, _tag)(self, token))
 
     def affords(self, address: str) -> bool:
-        """Whether there is room for one more *address* (``limits.REFERENCE_TARGETS``)."""
         self.targets -= len(address)
         return self.targets >= 0
 
@@ -68,10 +180,10 @@ def to_html(
     carry: Carry,
     *,
     prefix: str,
-    around: Around | None = None,
+    around: LinkContext | None = None,
     outline: Outline | None = None,
 ) -> tuple[str, Carry]:
-    """One block's HTML, not yet sanitised, and what the next block has to know.
+    """Return one block's HTML, not yet sanitised, and the state for the next block.
 
     *prefix* makes the ids of footnotes unique on a page; *outline* names the headings.
     """
@@ -84,7 +196,7 @@ def to_html(
 
 
 def _demote(tokens: list[Token], headings: tuple[int, ...]) -> tuple[int, ...]:
-    """Put headings below the page's own, without gaps: a reader's outline stays whole."""
+    """Put headings below the page's own level, without gaps, for the outline of screen readers."""
     for token in tokens:
         if token.type == "heading_open":
             level = int(token.tag[1])
@@ -95,7 +207,7 @@ def _demote(tokens: list[Token], headings: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _tag(_page: _Page, token: Token) -> str:
-    """Any other token: its tag, with the one attribute that may come from the source."""
+    """Write any other token: its tag, with the one attribute that may come from the source."""
     if token.hidden:
         return ""
     if token.nesting < 0:
@@ -107,7 +219,17 @@ def _tag(_page: _Page, token: Token) -> str:
         attribute = ' class="task"'
     if "id" in token.meta:
         attribute = f' id="{escape(token.meta["id"])}"'
-    return f"<{token.tag}{attribute}>"
+    return f"<{token.tag}{attribute}{_direction(token)}>"
+
+
+def _direction(token: Token) -> str:
+    """Return the attribute for a block's text direction, which follows its first letter.
+
+    A paragraph inside an item or a quote gets none: browsers ignore descendants with their own
+    ``dir`` when they compute the direction of the parent.
+    """
+    is_inner = token.tag == "p" and token.level > 0
+    return _DIR if token.tag in _DIRECTED and not is_inner else ""
 
 
 def _text(_page: _Page, token: Token) -> str:
@@ -138,6 +260,8 @@ def _code_block(page: _Page, token: Token) -> str:
     return (
         '<div class="code"><div class="code-head">'
         f'<span class="code-language">{escape(label(language))}</span>'
+        '<button type="button" class="copy" data-wrap="" aria-label="Wrap lines">Wrap</button>'
+        '<button type="button" class="copy" data-save="" aria-label="Save code">Save</button>'
         '<button type="button" class="copy" data-copy="" aria-label="Copy code">Copy</button></div>'
         f'<pre tabindex="0"><code>{highlight(token.content, language)}{tail}</code></pre></div>\n'
     )
@@ -154,7 +278,7 @@ def _cell_open(_page: _Page, token: Token) -> str:
     scope = ' scope="col"' if token.tag == "th" else ""
     found = _ALIGNED.search(str(token.attrs.get("style", "")))
     aligned = f' class="{found[1]}"' if found else ""
-    return f"<{token.tag}{scope}{aligned}>"
+    return f"<{token.tag}{scope}{aligned}{_DIR}>"
 
 
 def _task_box(_page: _Page, token: Token) -> str:
@@ -182,11 +306,13 @@ def _link_close(page: _Page, _token: Token) -> str:
     link = page.links.pop()
     if link.address is not None:
         return "</a>"
-    # A place that no link leads to is still said, as text.
+    # A target that is not linked is shown as text.
     shown = code(link.target[:_LONGEST_SHOWN_TARGET])
+    is_missing = page.around is not None and page.around.missing(link.target)
+    note = f" ({NOT_THERE})" if is_missing else ""
     if not link.target or shown in "".join(page.out[link.start :]) or page.targets < 0:
-        return ""
-    return f" <code>{shown}</code>"
+        return note
+    return f" <code>{shown}</code>{note}"
 
 
 def _image(page: _Page, token: Token) -> str:
@@ -202,6 +328,8 @@ def _image(page: _Page, token: Token) -> str:
         name += f" \u201c{escape(description, quote=False)}\u201d"
     address = safe_address(source)
     if address is None or not host(address):
+        if page.around is not None and page.around.missing(source):
+            name += f" <code>{code(source[:_LONGEST_SHOWN_TARGET])}</code> ({NOT_THERE})"
         return f'<span class="remote-image">{name}</span>'
     name += f" from {escape(host(address))}"
     inside_link = any(link.address is not None for link in page.links)
@@ -214,7 +342,7 @@ def _image(page: _Page, token: Token) -> str:
 
 
 def _wiki_link(page: _Page, token: Token) -> str:
-    led: Led = token.meta["led"]
+    led: ResolvedLink = token.meta["led"]
     if token.meta["is_shown"] and led.kind == "there" and page.around is not None:
         near = page.around.picture(led.address)
         if near is not None and page.affords(near):
@@ -228,7 +356,6 @@ def _wiki_link(page: _Page, token: Token) -> str:
 
 
 def _words(tokens: list[Token]) -> str:
-    """The text of inline tokens, without marks."""
     return "".join(
         _words(token.children) if token.children else token.content or " " * bool(token.tag == "br")
         for token in tokens
@@ -245,7 +372,7 @@ def _footnote_reference(page: _Page, token: Token) -> str:
 
 
 def _footnote_open(page: _Page, token: Token) -> str:
-    return f'<li id="fn-{page.prefix}{token.meta["id"] + 1}">'
+    return f'<li id="fn-{page.prefix}{token.meta["id"] + 1}"{_DIR}>'
 
 
 def _footnote_back(page: _Page, token: Token) -> str:
@@ -266,10 +393,9 @@ _RULES: dict[str, Callable[[_Page, Token], str]] = {
     "code_inline": _code_inline,
     "fence": _code_block,
     "footnote_anchor": _footnote_back,
-    "footnote_block_close": _constant("</ol></section>\n"),
+    "footnote_block_close": _constant("</ol></div>\n"),
     "footnote_block_open": _constant(
-        '<section class="footnotes" role="doc-endnotes" aria-label="Footnotes">'
-        '<ol class="footnotes-list">'
+        '<div class="footnotes" role="group" aria-label="Footnotes"><ol class="footnotes-list">'
     ),
     "footnote_close": _constant("</li>\n"),
     "footnote_open": _footnote_open,

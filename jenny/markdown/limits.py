@@ -1,29 +1,32 @@
-"""How far Markdown is formatted; what lies beyond is shown as it was written.
+"""Define how much Markdown is formatted; the rest is shown as it was written.
 
-The limits are far above what a model or a person writes on purpose. They keep
-the cost of hostile text in proportion to its length. Lengths are characters.
+The limits are far above what a model or a person writes on purpose. They keep the cost of malicious
+text proportional to its length. Lengths are in characters.
 """
 
 SOURCE = 500_000
-"""What follows the last line that ends before this many characters is not formatted."""
+"""Text after the last line that ends before this offset is not formatted."""
+
+LINES = 20_000
+"""Text after this many lines is not formatted: each line may be a block of its own."""
 
 BLOCK = 200_000
-"""Longest top-level block that is formatted; fenced code is exempt, being plain anyway."""
+"""Longest formatted top-level block; fenced code is exempt, since it is plain anyway."""
 
 INLINE = 40_000
-"""Longest paragraph, heading or cell whose inline marks are looked at."""
+"""Longest paragraph, heading or cell whose inline marks are parsed."""
 
 INLINE_MARKS = 2_000
 """Most characters in one of these that could begin or end a mark."""
 
 DEPTH = 24
-"""Levels of quotes and lists inside each other (a list and its item are two)."""
+"""Nesting depth of quotes and lists (a list and its item are two)."""
 
 HIGHLIGHT = 12_000
-"""Longest code that is coloured."""
+"""Longest highlighted code."""
 
 FORMULA = 4_000
-"""Longest formula that is typeset."""
+"""Longest typeset formula."""
 
 IMAGE = 700_000
 """Longest ``data:`` address of an image: about 512 KB of picture."""

@@ -1,7 +1,7 @@
-r"""Formulas: ``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]`` become MathML.
+r"""Convert formulas (``$…$``, ``$$…$$``, ``\(…\)`` and ``\[…\]``) to MathML.
 
-Dollars are money more often than maths, so what stands between two of them must
-look like a formula. A formula that cannot be typeset is shown as it was written.
+Dollars are money more often than maths, so the text between two of them must look like a formula. A
+formula that cannot be converted is shown as it was written.
 """
 
 import re
@@ -21,22 +21,36 @@ from jenny.markdown.sanitise import MATH_ATTRIBUTES, MATH_TAGS
 # Formulas in running text have at most 1,000 characters. Between dollars there is no
 # white space at either end, and no digit follows (as in "$5 and $6").
 _DOLLARS = re.compile(r"\$(?!\s)((?:\\.|[^\\$\n]|\n(?!\n)){1,1000}?)(?<!\s)\$(?!\d)")
-_DOUBLE_DOLLARS = re.compile(r"\$\$((?:\\.|[^\\$]){1,1000}?)\$\$")
+_DOUBLE_DOLLARS = re.compile(r"\$\$((?:\\.|[^\\$]){1,1000}?)\$\$(?!\$)")
 _PARENTHESES = re.compile(r"\\\(((?:(?!\\[()])[\s\S]){1,1000}?)\\\)")
 _BRACKETS = re.compile(r"\\\[((?:(?!\\[\[\]])[\s\S]){1,1000}?)\\\]")
+_NOTATIONS = {
+    "$$": (_DOUBLE_DOLLARS, True),
+    "$": (_DOLLARS, False),
+    "\\(": (_PARENTHESES, False),
+    "\\[": (_BRACKETS, True),
+}
 
 _MARKS = re.compile(r"[\\^_={}<>+*/|]")
-_SHORT = re.compile(r"(?!.*[^\W\d_]{4})[\w\s(),.!'%-]{1,24}\Z")
-_PROSE = re.compile(r"[^\W\d_]{2,}[\s,.;:]+[^\W\d_]{2,}")
+# Text without such a mark: letters of formulas, no words between spaces.
+_SHORT = re.compile(
+    r"(?!.*[a-zA-Z]{4})(?!.*\s.*[a-zA-Z]{2}|.*[a-zA-Z]{2}.*\s)[\w\s(),.!'%-]{1,24}\Z"
+)
+_FORMULA_LETTERS = re.compile(r"[a-zA-Z\u0370-\u03ff]|[\W\d_]")
+_BARE_WORD = re.compile(r"\s+[^\W\d_]{2,}\s+")
+_PROSE = re.compile(r"[^\W\d_]{2}[\s,.;:]+[^\W\d_]{2}")
+_WORD = re.compile(
+    r"(?<![\w\\{^])(?!(?:sin|cos|tan|cot|log|ln|exp|lim|max|min|mod|gcd|det)\b)[^\W\d_]{2,}"
+)
 _UNENDED = ("/", ":", ",", ";", "&", "=")
 
-# Environments that the converter does not know, as the array that looks the same.
+# Environments that the converter does not know; they become arrays that look the same.
 _ENVIRONMENT = re.compile(
     r"\\(begin|end)\{(aligned|align\*?|split|gathered|gather\*?|equation\*?)\}"
 )
 _ARRAYS = {"gathered": "{c}", "gather": "{c}", "gather*": "{c}"}
 
-# Faults of the formula; the others are what the converter trips over in strange ones.
+# Errors of the formula, and those that the converter raises on unusual ones.
 _FAULTS: tuple[type[Exception], ...] = (
     exceptions.DenominatorNotFoundError,
     exceptions.DoubleSubscriptsError,
@@ -61,7 +75,7 @@ _FAULTS: tuple[type[Exception], ...] = (
 
 
 def maths_plugin(md: MarkdownIt) -> None:
-    """Teach *md* formulas; it makes ``math_inline`` and ``math_block`` tokens."""
+    """Add formulas to *md*, as ``math_inline`` and ``math_block`` tokens."""
     md.inline.ruler.before("escape", "maths", _inline_rule)
     md.block.ruler.before(
         "fence",
@@ -73,7 +87,7 @@ def maths_plugin(md: MarkdownIt) -> None:
 
 @lru_cache(maxsize=1024)
 def typeset(formula: str, *, display: bool) -> str | None:
-    """*formula* (LaTeX) as MathML, or None when it cannot be converted."""
+    """Convert *formula* (LaTeX) to MathML; None when it cannot be converted."""
     if len(formula) > limits.FORMULA:
         return None
     try:
@@ -86,18 +100,22 @@ def typeset(formula: str, *, display: bool) -> str | None:
 
 
 def looks_like_maths(formula: str) -> bool:
-    """Whether *formula*, found between two dollars, is one.
+    """True when *formula*, found between two dollars, is one.
 
-    It is not when it reads like the words between two prices or like half of a path
+    It is not when it reads like the words between two prices ("5/day, or 6") or like half of a path
     of variables ("$HOME/$USER").
     """
-    if formula.endswith(_UNENDED):
+    if formula.endswith(_UNENDED) or not any(char.isalnum() or char == "\\" for char in formula):
         return False
-    if "\\" in formula or "^" in formula:
+    if "\\" in formula:
         return True
+    is_money = formula[0].isdecimal() and any(not word.isupper() for word in _WORD.findall(formula))
+    if is_money or "^" in formula:
+        return not is_money
     if _PROSE.search(formula):
         return False
-    return _MARKS.search(formula) is not None or _SHORT.match(formula) is not None
+    is_short = _SHORT.match(formula) and all(map(_FORMULA_LETTERS.match, formula))
+    return _MARKS.search(formula) is not None or bool(is_short)
 
 
 def _known_environments(formula: str) -> str:
@@ -115,7 +133,7 @@ def _serialise(element: Element) -> str:
     if element.tag not in MATH_TAGS:
         message = f"MathML element {element.tag} is not on the list"
         raise ValueError(message)
-    # The converter writes characters as entities inside of text nodes.
+    # The converter writes characters as entities in text nodes.
     text = unescape(element.text or "")
     if text.startswith("\\") and len(text) > 1:
         message = f"{text} is no command that the converter knows"
@@ -145,30 +163,29 @@ def _inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - th
 
 
 def _formula_at(source: str, start: int, stop: int) -> tuple[str, int, bool] | None:
-    """The formula that begins at *start*: (text, end, whether it is set on a line of its own)."""
+    """Return the formula that begins at *start*: text, end, and True for a display formula."""
     mark = source[start : start + 2]
-    if mark == "$$":
-        found, display = _DOUBLE_DOLLARS.match(source, start, stop), True
-    elif mark[:1] == "$":
-        found, display = _DOLLARS.match(source, start, stop), False
-        if found and not (looks_like_maths(found[1]) and _stands_alone(source, start)):
-            return None
-    elif mark == "\\(":
-        found, display = _PARENTHESES.match(source, start, stop), False
-    elif mark == "\\[":
-        found, display = _BRACKETS.match(source, start, stop), True
-        if found and not _MARKS.search(found[1]):
-            return None
+    mark = mark if mark in _NOTATIONS else mark[:1]
+    if mark not in _NOTATIONS:
+        return None
+    pattern, display = _NOTATIONS[mark]
+    found = pattern.match(source, start, stop)
+    if found is None or not (formula := found[1].strip()):
+        return None
+    if mark[0] == "$":
+        is_formula = looks_like_maths(formula) and _stands_alone(source, start)
+        is_formula = is_formula and not _BARE_WORD.fullmatch(found[1])
     else:
-        return None
-    if found is None or not found[1].strip():
-        return None
-    return found[1].strip(), found.end(), display
+        # Escaped brackets may also contain words.
+        has_marks = _MARKS.search(formula) is not None
+        is_formula = has_marks or not (display or _PROSE.search(formula))
+    return (formula, found.end(), display) if is_formula else None
 
 
 def _stands_alone(source: str, start: int) -> bool:
-    """No word or dollar ends right before the opening dollar ("US$5")."""
-    return start == 0 or not (source[start - 1].isalnum() or source[start - 1] in "$\\")
+    """True when no word or dollar ends right before the opening dollar ("US$5")."""
+    before = source[start - 1] if start else " "
+    return not ((before.isascii() and before.isalnum()) or before in "$\\")
 
 
 def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
@@ -184,7 +201,7 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool: 
 
 
 def _opens_block(rest: str, closing: str) -> bool:
-    """Whether a line that begins with an opening mark and goes on with *rest* is a formula."""
+    """True when a line with an opening mark followed by *rest* begins a formula."""
     if rest.endswith(closing):
         content = rest[: -len(closing)].strip()
         if not content:
@@ -192,17 +209,21 @@ def _opens_block(rest: str, closing: str) -> bool:
     elif closing in rest or rest.startswith("$"):
         return False
     else:
-        content = rest
-    # "\\[" is also how a bracket is written that is to be no link.
-    is_formula = closing == "$$" or not content or _MARKS.search(content) is not None
-    return closing not in content and is_formula
+        content = rest.strip()
+    if not content:
+        return True
+    # "\\[" may also be an escaped bracket, and "$$" a price range.
+    is_formula = (
+        looks_like_maths(content) if closing == "$$" else _MARKS.search(content) is not None
+    )
+    return is_formula and closing not in content
 
 
 def _push_block(state: StateBlock, start: int, end: int, *, closing: str, one_line: bool) -> None:
-    """Take the lines to the closing mark, or, when a blank line comes first, as a paragraph.
+    """Take the lines to the closing mark or, when a blank line comes first, as a paragraph.
 
-    Where the block ends does not depend on whether it is closed, so that a stream
-    may decide on it line by line.
+    The end of the block does not depend on whether it is closed, so that a stream can decide on it
+    line by line.
     """
     line = start + 1
     closed = one_line
@@ -213,7 +234,7 @@ def _push_block(state: StateBlock, start: int, end: int, *, closing: str, one_li
         line += 1
     source = state.getLines(start, line, state.blkIndent, keepLastLF=False).strip()
     state.line = line
-    if closed:
+    if closed and source[2:-2].strip():
         token = state.push("math_block", "math", 0)
         token.content = source[2:-2].strip()
         token.markup = source

@@ -1,1 +1,1 @@
-"""A workspace folder: its files, the rules for writing them, and config.json. Plain Python."""
+"""Read and write a workspace folder: its files, its write rules and config.json. Plain Python."""

@@ -1,7 +1,8 @@
-"""Replacing a file so that, whenever the machine stops, the old or the new one is there whole.
+"""Replace a file so that a crash leaves either the old or the new content, whole.
 
-A temporary file with a name of its own in the same folder, written and synced; renamed over the
-target; then the folder synced. All by folder descriptor, so that no link is ever followed.
+A temporary file with a unique name is written to the same folder and synced, renamed over the
+target, and then the folder is synced. All of this uses folder descriptors, so no link is ever
+followed.
 """
 
 import contextlib
@@ -17,27 +18,25 @@ from jenny.workspace.names import OWN_PREFIX
 
 TEMP_SUFFIX = ".tmp"
 TEMP_NAME = re.compile(r"\.jenny-[0-9a-f]{16}\.tmp")
-# Files that are synced at once, where there are many.
+# How many files are synced at the same time.
 _SIDE_BY_SIDE = 8
 
 
 def is_temp(name: str) -> bool:
-    """Whether the name is one of our temporary files."""
     return name.startswith(f"{OWN_PREFIX}-") and name.endswith(TEMP_SUFFIX)
 
 
 def temp_name() -> str:
-    """A new name for a temporary file."""
     return f"{OWN_PREFIX}-{secrets.token_hex(8)}{TEMP_SUFFIX}"
 
 
 def stage(
     folder: int, name: str, data: bytes, *, mode: int | None = None, synced: bool = True
 ) -> str:
-    """Write *data* to a temporary file, synced, that is to become *name*; its name.
+    """Write *data* to a temporary file that is to replace *name*, and return the temporary name.
 
-    It takes over the permissions of the file it will replace; a new file gets *mode*, or the
-    system's usual one.
+    The temporary file takes over the permissions of the file it will replace; a new file gets
+    *mode*, or the system's default.
     """
     temp = temp_name()
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -56,10 +55,10 @@ def stage(
 
 
 def sync(folder: int, temps: Sequence[str]) -> None:
-    """Make files durable that were staged without.
+    """Make files durable that were staged without a sync.
 
-    Many are waited for side by side: the disk writes down in one go that several are there, and
-    somebody else's waiting does not come between each two of ours.
+    Many are synced in parallel: the disk's journal then writes several in one commit, and other
+    processes' syncs do not come between ours.
     """
     one = partial(_sync, folder)
     if len(temps) < _SIDE_BY_SIDE:
@@ -79,7 +78,7 @@ def _sync(folder: int, name: str) -> None:
 
 
 def land(folder: int, temp: str, name: str, *, synced: bool = True) -> None:
-    """Let the staged file become *name*; without *synced*, the caller syncs the folder later."""
+    """Rename the staged file to *name*; without *synced*, the caller syncs the folder later."""
     os.rename(temp, name, src_dir_fd=folder, dst_dir_fd=folder)
     if synced:
         os.fsync(folder)
@@ -88,9 +87,9 @@ def land(folder: int, temp: str, name: str, *, synced: bool = True) -> None:
 def replace(
     folder: int, name: str, data: bytes, *, mode: int | None = None, synced: bool = True
 ) -> None:
-    """Replace the content of *name*, or make it (with *mode*), in one step.
+    """Replace the content of *name*, or create it (with *mode*), in one step.
 
-    Without *synced*, only a process may be stopped at any moment; the machine may not.
+    Without *synced*, this is safe against a killed process but not against a power cut.
     """
     temp = stage(folder, name, data, mode=mode, synced=synced)
     try:
@@ -101,7 +100,6 @@ def replace(
 
 
 def remove(folder: int, name: str, *, synced: bool = True) -> None:
-    """Remove *name*, *synced* as ``land``; nothing happens when it is gone already."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
     if synced:
@@ -109,7 +107,6 @@ def remove(folder: int, name: str, *, synced: bool = True) -> None:
 
 
 def discard(folder: int, temp: str) -> None:
-    """Remove a staged file that is not wanted any more."""
     with contextlib.suppress(OSError):
         os.unlink(temp, dir_fd=folder)
 

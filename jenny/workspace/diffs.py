@@ -1,16 +1,17 @@
-"""What changed between two texts, line by line, for people: counts, and diffs of bounded size.
+"""Compare two texts line by line, for people and for models; diffs have a bounded size.
 
 Lines end in LF or CRLF, which count as the same; a lone CR and a missing end of the last line do
-count. Bytes that are not UTF-8 are no text: that they changed is said, and no more.
+count. For bytes that are not UTF-8 only the fact of a change is reported.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import Literal
 
-# Beyond this many lines a changed stretch is shown as replaced whole; finding what is common in
-# it would take time that grows with its square.
+# A changed stretch of more lines is shown as replaced whole; the time to match it would grow with
+# its square.
 _STRETCH_LINES = 3000
 _CONTEXT = 3
 
@@ -19,7 +20,10 @@ type Opcode = tuple[str, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many lines came and went. ``is_binary``: one side is no text, so none are counted."""
+    """The numbers of added and removed lines.
+
+    ``is_binary``: one side is not text, so none are counted.
+    """
 
     added: int = 0
     removed: int = 0
@@ -27,7 +31,10 @@ class Counts:
 
 
 def lines_of(data: bytes | None) -> list[str] | None:
-    """The lines with their ends, CRLF as LF; ``None`` when it is no text. No file has no lines."""
+    """Split into lines with their ends, CRLF as LF; ``None`` when it is not text.
+
+    A missing file has no lines.
+    """
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:
@@ -36,7 +43,10 @@ def lines_of(data: bytes | None) -> list[str] | None:
 
 
 def is_same_text(old: bytes | None, new: bytes | None) -> bool:
-    """Whether two contents are the same but for how lines end. A missing file is no empty one."""
+    """True when two contents differ at most in their line ends.
+
+    A missing file is not an empty one.
+    """
     if old == new:
         return True
     if old is None or new is None:
@@ -47,7 +57,7 @@ def is_same_text(old: bytes | None, new: bytes | None) -> bool:
 
 
 def opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
-    """How *old* becomes *new*, as ``difflib`` says it (tag, from, to, from, to)."""
+    """Return the ``difflib`` opcodes from *old* to *new* (tag, from, to, from, to)."""
     start, limit = 0, min(len(old), len(new))
     while start < limit and old[start] == new[start]:
         start += 1
@@ -67,7 +77,6 @@ def opcodes(old: Sequence[str], new: Sequence[str]) -> list[Opcode]:
 
 
 def counts(old: bytes | None, new: bytes | None) -> Counts:
-    """How many lines came and went."""
     before, after = lines_of(old), lines_of(new)
     if before is None or after is None:
         return Counts(is_binary=True)
@@ -80,7 +89,7 @@ def counts(old: bytes | None, new: bytes | None) -> Counts:
 
 
 def added_lines(old: bytes | None, new: bytes | None) -> list[str]:
-    """The lines that came, without their ends; none when one side is no text."""
+    """Return the added lines, without their ends; none when one side is not text."""
     before, after = lines_of(old), lines_of(new)
     if before is None or after is None:
         return []
@@ -93,7 +102,7 @@ def added_lines(old: bytes | None, new: bytes | None) -> list[str]:
 
 
 def unified(path: str, old: bytes | None, new: bytes | None) -> str:
-    """A unified diff of one file, or one line that says why there is none."""
+    """Return a unified diff of one file, or one line with the reason why there is none."""
     before, after = lines_of(old), lines_of(new)
     shown = plain_path(path)
     head = f"--- {f'a/{shown}' if old is not None else '/dev/null'}\n"
@@ -104,7 +113,7 @@ def unified(path: str, old: bytes | None, new: bytes | None) -> str:
 
 
 def _grouped(rows: list[Opcode]) -> list[list[Opcode]]:
-    """The changes with a little of what stands around them, close ones together."""
+    """Group close changes, with a few lines of context."""
     groups: list[list[Opcode]] = [[]]
     for index, (tag, i, j, k, m) in enumerate(rows):
         if tag != "equal":
@@ -125,7 +134,6 @@ def _grouped(rows: list[Opcode]) -> list[list[Opcode]]:
 
 
 def _hunk(before: Sequence[str], after: Sequence[str], group: list[Opcode]) -> str:
-    """One stretch of a unified diff."""
     out = [f"@@ -{_range(group[0][1], group[-1][2])} +{_range(group[0][3], group[-1][4])} @@\n"]
     for tag, i, j, k, m in group:
         if tag == "equal":
@@ -149,8 +157,7 @@ def _range(start: int, end: int) -> str:
 
 
 def bounded(text: str, limit: int) -> str:
-    """*text*, cut at the end of a line so that it has at most about *limit* characters; what is
-    left out is said."""
+    """Cut *text* at a line end after about *limit* characters; the last line reports the cut."""
     if len(text) <= limit:
         return text
     kept = text[:limit]
@@ -160,14 +167,14 @@ def bounded(text: str, limit: int) -> str:
 
 
 def fenced(text: str, language: str = "diff") -> str:
-    """*text* in a Markdown fence that nothing inside can close."""
+    """Put *text* in a Markdown fence that nothing inside can close."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}{'' if text.endswith('\n') else '\n'}{fence}"
 
 
 def code_span(text: str) -> str:
-    """*text* as Markdown code on one line, whatever is in it."""
+    """Format *text* as Markdown code on one line, whatever it contains."""
     plain = plain_path(text)
     longest = max((len(run) for run in re.findall(r"`+", plain)), default=0)
     fence = "`" * (longest + 1)
@@ -176,5 +183,91 @@ def code_span(text: str) -> str:
 
 
 def plain_path(path: str) -> str:
-    """A path on one line, with nothing invisible in it."""
+    """Return a path on one line, without invisible characters."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in path)
+
+
+# At most so many lines of one file are shown among others, and on a page of its own.
+MOST_LINES = 400
+MOST_LINES_ALONE = 2_000
+MOST_CHARS = 500_000
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a difference. *number* is its line number before for removed lines, else after."""
+
+    kind: Literal["same", "went", "came", "gap"]
+    text: str = ""
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Lines of a difference. *left_out* counts the lines not shown; *is_text*: both sides are
+    text."""
+
+    lines: tuple[Line, ...] = ()
+    left_out: int = 0
+    is_text: bool = True
+
+
+def difference(old: bytes | None, new: bytes | None, *, most: int = MOST_LINES) -> Difference:
+    """Compare two states of a file by line; ``None``: there was no file."""
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return Difference(is_text=False)
+    return text_difference(before, after, most=most)
+
+
+def text_difference(before: str, after: str, *, most: int = MOST_LINES_ALONE) -> Difference:
+    old, new = before.splitlines(), after.splitlines()
+    lines: list[Line] = []
+    for tag, i1, i2, j1, j2 in opcodes(old, new):
+        if tag == "equal":
+            is_end = i2 == len(old) and j2 == len(new)
+            same = [Line("same", new[at], at + 1) for at in range(j1, j2)]
+            lines += _edges(same, 0 if i1 == j1 == 0 else _CONTEXT, 0 if is_end else _CONTEXT)
+            continue
+        lines += [Line("went", old[at], at + 1) for at in range(i1, i2)]
+        lines += [Line("came", new[at], at + 1) for at in range(j1, j2)]
+    if not any(line.kind in {"went", "came"} for line in lines):
+        return Difference()
+    return Difference(tuple(lines[:most]), max(0, len(lines) - most))
+
+
+def _edges(same: list[Line], first: int, last: int) -> Iterator[Line]:
+    """Yield an unchanged stretch: a short one whole, of a long one its first and last lines."""
+    if len(same) <= first + last + 1:
+        yield from same
+        return
+    yield from same[:first]
+    yield Line("gap")
+    yield from same[len(same) - last :]
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return (data or b"").decode("utf-8")[:MOST_CHARS]
+    except UnicodeDecodeError:
+        return None
+
+
+def read_unified(text: str) -> Difference:
+    lines: list[Line] = []
+    before = after = 0
+    for row in text.splitlines():
+        if hunk := _HUNK.match(row):
+            before, after = int(hunk[1]), int(hunk[2])
+            lines += [Line("gap")] if lines else []
+        elif row.startswith("-") and before:
+            lines.append(Line("went", row[1:], before))
+            before += 1
+        elif row.startswith("+") and after:
+            lines.append(Line("came", row[1:], after))
+            after += 1
+        elif row.startswith(" ") and after:
+            lines.append(Line("same", row[1:], after))
+            before, after = before + 1, after + 1
+    return Difference(tuple(lines[:MOST_LINES]), max(0, len(lines) - MOST_LINES))

@@ -1,30 +1,30 @@
-"""What can go wrong with a workspace's files.
+"""Define the errors of a workspace's files.
 
 WorkspaceError
-├── PathRefused       the path may not be used; says why
+├── PathRefused       the path may not be used; the sentence says why
 ├── FileMissing       there is no such file or workspace
-├── FileTooLarge      more bytes than the caller or the workspace takes
+├── FileTooLarge      more bytes than the caller or the workspace accepts
 ├── NotText           the bytes are not UTF-8
 ├── VersionMismatch   the file is not the one the write was based on
-├── WriteRefused      a write rule said no
-├── WriteFailed       the disk said no (full, read-only, no permission)
-├── LockTimeout       another process holds the workspace for too long
-├── LockOrderError    locks were asked for against the published order (a fault of ours)
-├── VersionsOff       the store of versions cannot be used; everything else goes on
-│   ├── StoreBroken       … since something in it is damaged
-│   └── StoreBusy         … since another program keeps its lock
-├── VersionUnknown    no version has this id, or it is no id
+├── WriteRefused      a write rule refused
+├── WriteFailed       the disk refused (full, read-only, no permission)
+├── LockTimeout       another process held the workspace for too long
+├── LockOrderError    locks were requested against the published order (a fault in the program)
+├── VersionsOff       the store of versions cannot be used; everything else works
+│   ├── StoreBroken       … because something in it is damaged
+│   └── StoreBusy         … because another program holds its lock
+├── VersionUnknown    no version has this id, or it is not an id
 ├── VersionAmbiguous  several versions' ids begin like this
 ├── UndoRefused       a version may not or cannot be undone
-├── SnapshotFailed    no snapshot was taken, or none could be deleted; says why
+├── SnapshotFailed    no snapshot was taken or deleted; the sentence says why
 ├── RestoreRefused    a restore may not or cannot be done; nothing was changed
 ├── BackupRefused     a backup may not be used, or none could be made; nothing was changed
-│   └── BackupUnreadable  … its passphrase is another one, or it is damaged
-├── SnapshotUnknown   no snapshot is meant by this, or several are, or it has no such file
-└── ConfigRefused     a change of config.json that may not be made
-    └── ConfirmationNeeded   … without a yes
+│   └── BackupUnreadable  … its passphrase is wrong, or it is damaged
+├── SnapshotUnknown   the name matches no snapshot or several, or it has no such file
+└── ConfigRefused     a change of config.json was refused
+    └── ConfirmationNeeded   … because it was not confirmed
 
-Every error carries a sentence for a person or a model: what happened, what was kept, what to do.
+Every error has a sentence for a person or a model: what happened, what was kept, what to do.
 """
 
 import errno
@@ -32,24 +32,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jenny.workspace.files import FileVersion
-    from jenny.workspace.rules import Change
+    from jenny.workspace.write_rules import Change
 
 
 class WorkspaceError(Exception):
-    """Something about a workspace's files; ``sentence`` may be shown as it is."""
+    """An error about a workspace's files; ``message`` may be shown as it is."""
 
-    def __init__(self, sentence: str) -> None:
-        """Keep the sentence."""
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class PathRefused(WorkspaceError):
     """The path may not be used (outside the workspace, a link out, a bad name, …)."""
 
 
+class HardLinkRefused(PathRefused):
+    """The file has another hard link, which may be outside the workspace."""
+
+
 class FileMissing(WorkspaceError):
-    """There is no such file."""
+    pass
 
 
 class FileTooLarge(WorkspaceError):
@@ -61,11 +64,10 @@ class NotText(WorkspaceError):
 
 
 class VersionMismatch(WorkspaceError):
-    """The file changed since it was read; ``current`` is what is there now, ``None`` when gone."""
+    """The file changed since it was read; ``current`` is its content, ``None`` when it is gone."""
 
-    def __init__(self, sentence: str, current: "FileVersion | None") -> None:
-        """Keep what is there now, so that both texts can be shown."""
-        super().__init__(sentence)
+    def __init__(self, message: str, current: "FileVersion | None") -> None:
+        super().__init__(message)
         self.current = current
 
 
@@ -73,11 +75,12 @@ class WriteRefused(WorkspaceError):
     """A write rule refused the change; nothing was written.
 
     ``rule`` is a short word (``protected``, ``consent``, ``budget``, …) that code may compare.
-    ``change``: what would have been written, where somebody may still agree to it.
+    ``change``: the refused write, where a person may still approve it.
     """
 
+    is_logged = False
+
     def __init__(self, reason: str, rule: str, change: "Change | None" = None) -> None:
-        """Keep which rule it was."""
         super().__init__(reason)
         self.reason = reason
         self.rule = rule
@@ -89,15 +92,15 @@ class WriteFailed(WorkspaceError):
 
 
 class LockTimeout(WorkspaceError):
-    """The lock stayed with another process for longer than the caller waits."""
+    """Another process held the lock for longer than the caller waits."""
 
 
 class LockOrderError(WorkspaceError):
-    """Locks were asked for against the published order; a fault in the program."""
+    """Locks were requested against the published order; a fault in the program."""
 
 
 class VersionsOff(WorkspaceError):
-    """The store of versions cannot be used; the sentence says why. Everything else goes on."""
+    """The store of versions cannot be used; the sentence says why. Everything else works."""
 
 
 class StoreBroken(VersionsOff):
@@ -115,9 +118,8 @@ class VersionUnknown(WorkspaceError):
 class VersionAmbiguous(WorkspaceError):
     """Several versions' ids begin like this; ``candidates`` are their full ids, newest first."""
 
-    def __init__(self, sentence: str, candidates: tuple[str, ...]) -> None:
-        """Keep the ids to choose from."""
-        super().__init__(sentence)
+    def __init__(self, message: str, candidates: tuple[str, ...]) -> None:
+        super().__init__(message)
         self.candidates = candidates
 
 
@@ -134,11 +136,12 @@ class BackupRefused(WorkspaceError):
 
 
 class BackupUnreadable(BackupRefused):
-    """A backup cannot be opened. One sentence for all causes: what is wrong with a file that
-    somebody tries passphrases on is nobody's business."""
+    """A backup cannot be opened.
+
+    One sentence for all causes: a more precise one would help somebody who guesses passphrases.
+    """
 
     def __init__(self) -> None:
-        """The sentence is always the same."""
         super().__init__(
             "This backup cannot be opened: the passphrase is another one, or the file is damaged "
             "or no backup of Jenny. Nothing was changed. Try the passphrase again, or a copy of "
@@ -147,7 +150,7 @@ class BackupUnreadable(BackupRefused):
 
 
 class SnapshotUnknown(WorkspaceError):
-    """No snapshot is meant by this, or several are, or it holds no such file."""
+    """The name matches no snapshot or several, or the snapshot has no such file."""
 
 
 class RestoreRefused(WorkspaceError):
@@ -157,9 +160,8 @@ class RestoreRefused(WorkspaceError):
 class ConfigRefused(WorkspaceError):
     """The change of ``config.json`` was not made. ``problems`` maps a key to its sentence."""
 
-    def __init__(self, sentence: str, problems: dict[str, str] | None = None) -> None:
-        """Keep the sentence of each key, for the form's fields."""
-        super().__init__(sentence)
+    def __init__(self, message: str, problems: dict[str, str] | None = None) -> None:
+        super().__init__(message)
         self.problems = problems or {}
 
 
@@ -179,5 +181,5 @@ _REASONS = {
 
 
 def reason_of(error: OSError) -> str:
-    """The operating system's refusal in plain words."""
+    """Put the operating system's error in plain words."""
     return _REASONS.get(error.errno or 0, (error.strerror or str(error)).lower())

@@ -1,19 +1,146 @@
-"""A workspace's files: one class reads them, and every write goes through it.
+"""Read, list and write a workspace's files: one class reads them, and every write uses it.
 
 A write is: lock → re-read → compare → write rules → atomic replace.
 """
 
 import contextlib
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, cast
+from typing import Final, Literal, cast
 
-from jenny.workspace import acts, content, journal, listing, locks, names, paths, rules
+from jenny.workspace import (
+    content,
+    locks,
+    names,
+    paths,
+    transaction_journal,
+    transactions,
+    write_rules,
+)
 from jenny.workspace.content import FileVersion, version_of
-from jenny.workspace.errors import FileMissing, PathRefused, WriteRefused
-from jenny.workspace.listing import Entry
+from jenny.workspace.errors import FileMissing, HardLinkRefused, PathRefused, WriteRefused
 from jenny.workspace.paths import Place
-from jenny.workspace.rules import Actor, Change, WriteRule, register_rule
+from jenny.workspace.stat_signature import StatSignature, signature_of
+from jenny.workspace.write_rules import Actor, Change, WriteRule, register_rule
+
+# Top-level folders in which older versions and other programs keep data of their own.
+_HIDDEN_FOLDERS = frozenset({"agent", "cron", "sessions", "ui"})
+
+type EntryKind = Literal["file", "folder", "link", "other"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of a folder. ``size`` in bytes, ``modified`` in seconds since 1970 (UTC).
+
+    ``other`` is a device, socket or pipe, which nothing reads. ``stamp`` differs when the content
+    does, except between two changes within a tick of the disk's clock.
+    """
+
+    path: str
+    kind: EntryKind
+    size: int
+    modified: float
+    stamp: StatSignature = (0, 0, 0, 0)
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+def list_folder(place: Place) -> tuple[Entry, ...]:
+    """List the folder at *place*, folders first, by name.
+
+    Raises:
+        FileMissing: there is no such folder.
+        PathRefused: it is a file, or may not be read.
+    """
+    if place.status is None:
+        message = f"There is no folder {names.shown(place.relative)}."
+        raise FileMissing(message)
+    if not place.is_folder:
+        message = f"{names.shown(place.relative)} is a file, not a folder."
+        raise PathRefused(message)
+    try:
+        return _scan(place.path, place.relative)
+    except OSError as error:
+        message = f"{names.shown(place.relative)} cannot be listed: no permission."
+        raise PathRefused(message) from error
+
+
+def walk_folder(place: Place) -> Iterator[Entry]:
+    """Yield everything below the folder at *place*, a folder before its contents.
+
+    Git's folders are left out, and so are unreadable folders.
+    """
+    pending = list(reversed(list_folder(place)))
+    while pending:
+        entry = pending.pop()
+        if names.is_git(entry.name):
+            continue
+        yield entry
+        if entry.kind == "folder":
+            try:
+                pending.extend(reversed(_scan(place.root / entry.path, entry.path)))
+            except OSError:
+                continue
+
+
+def is_hidden(path: str) -> bool:
+    """True when the browser leaves the path out of its lists outside developer mode.
+
+    Hiding is no protection: the address of a hidden file still works.
+    """
+    first = path.partition("/")[0]
+    if any(part.startswith(".") for part in path.split("/")):
+        return True
+    if names.is_settings(path):
+        return True
+    return names.folded(first) in _HIDDEN_FOLDERS
+
+
+def _scan(folder: Path, relative: str) -> tuple[Entry, ...]:
+    """List one folder, sorted; entries that vanish meanwhile are left out."""
+    found: list[Entry] = []
+    with os.scandir(folder) as items:
+        for item in items:
+            if names.is_own(item.name):
+                continue
+            try:
+                status = item.stat(follow_symlinks=False)
+            except OSError:
+                continue
+            path = f"{relative}/{item.name}" if relative else item.name
+            found.append(_entry(path, status))
+    return tuple(sorted(found, key=lambda entry: (entry.kind != "folder", entry.name)))
+
+
+def entry_at(root: Path, path: str) -> Entry | None:
+    """Return the entry at exactly that path, not behind a link; ``None`` when there is none."""
+    try:
+        place = paths.locate(root, path)
+    except PathRefused:
+        return None
+    if place.status is None or place.relative != path:
+        return None
+    return _entry(path, place.status)
+
+
+def _entry(path: str, status: os.stat_result) -> Entry:
+    kind = _kind(status.st_mode)
+    return Entry(path, kind, status.st_size, status.st_mtime, signature_of(status))
+
+
+def _kind(mode: int) -> EntryKind:
+    if stat.S_ISLNK(mode):
+        return "link"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else "other"
+
 
 __all__ = [
     "ANY",
@@ -30,15 +157,15 @@ __all__ = [
 
 
 class _Any:
-    """The type of ``ANY``."""
+    pass
 
 
 ANY: Final = _Any()
-"""For ``expect``: whatever is there may be replaced."""
+"""For ``expect``: any current content may be replaced."""
 
 
 def open_workspace(root: Path, actor: Actor, *, within: str = "") -> "Workspace":
-    """The workspace at *root*, opened for *actor*; an act cut short by a crash is settled first.
+    """Open the workspace at *root* for *actor*, after recovering interrupted transactions.
 
     *within*: the one folder of it (a path from the workspace) that the actor may read and write.
 
@@ -46,7 +173,7 @@ def open_workspace(root: Path, actor: Actor, *, within: str = "") -> "Workspace"
         FileMissing: there is no such folder.
     """
     real = paths.real_root(root)
-    acts.settle_if_free(real)
+    transactions.recover_if_free(real)
     return Workspace(real, actor, alias=root.absolute(), within=within)
 
 
@@ -56,22 +183,23 @@ class Workspace:
     def __init__(
         self, root: Path, actor: Actor, *, alias: Path | None = None, within: str = ""
     ) -> None:
-        """*root* is the real folder, *alias* the name it was opened by. Of one that was opened
-        *within* a folder, paths may also be written from that folder."""
+        """*root* is the real folder, *alias* the name it was opened by.
+
+        With *within*, paths may also be relative to that folder.
+        """
         self.root = root
         self.actor = actor
         self.within = within
         self._alias = alias
 
     def as_actor(self, actor: Actor) -> "Workspace":
-        """The same workspace, as another actor sees it."""
         return Workspace(self.root, actor, alias=self._alias, within=self.within)
 
     def resolve(self, path: str, *, must_exist: bool = False, writing: bool = False) -> Path:
-        """The real, absolute path of *path*, which lies in the workspace.
+        """Return the real, absolute path of *path*, which is inside the workspace.
 
         Raises:
-            PathRefused: it leads out, or nothing may have this name; with *writing* also what
+            PathRefused: it leads out, or the name is invalid; with *writing* also what
                 may not be written (hard links, folders, devices, clashing names).
             FileMissing: *must_exist*, and nothing is there.
         """
@@ -83,37 +211,41 @@ class Workspace:
         return place.path
 
     def relative(self, path: Path | str) -> str:
-        """The path from the workspace's folder, links resolved, parted by ``/``."""
+        """Return the path from the workspace's folder, links resolved, separated by ``/``."""
         return self._locate(str(path)).relative
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
         return self._locate(path).status is not None
 
-    def stamp(self, path: str) -> paths.Stamp | None:
-        """What changes when the file changes; ``None`` when there is none. For caches."""
-        return paths.stamp(self._locate(path).path)
-
     def read(self, path: str, *, limit: int = content.READ_BYTES) -> FileVersion:
-        """The file's content, at most *limit* bytes.
+        """Read the file, at most *limit* bytes.
 
         Raises:
             FileMissing: there is no such file.
             FileTooLarge: it has more bytes.
-            PathRefused: see ``resolve``.
+            PathRefused: see ``resolve``; for a model also a hard link, whose other name may lie
+                outside the workspace.
         """
-        return content.read(self._locate(path), limit)
+        place = self._locate(path)
+        if not self.actor.is_model:
+            return content.read_content(place, limit)
+        try:
+            return content.read_content(place, limit, only_name=True)
+        except HardLinkRefused:
+            # During a restore a file has a second hard link for a moment.
+            with transactions.lock_workspace(self.root):
+                return content.read_content(place, limit, only_name=True)
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
-        """What is in a folder, folders first, by name; without the workspace layer's own files."""
-        return listing.entries(self._locate(path))
+        """List a folder, folders first, by name; without the workspace layer's own files."""
+        return list_folder(self._locate(path))
 
     def walk(self, path: str = "") -> Iterator[Entry]:
-        """Every entry below a folder, in order; links are named but never followed."""
-        return listing.walk(self._locate(path))
+        """Yield every entry below a folder, in order; links are listed but never followed."""
+        return walk_folder(self._locate(path))
 
     def write(self, path: str, data: bytes, *, expect: str | _Any | None = ANY) -> FileVersion:
-        """Replace or make the file.
+        """Replace or create the file.
 
         *expect*: the version the new content was based on; ``None``: there must be no file yet.
 
@@ -124,11 +256,11 @@ class Workspace:
         return cast("FileVersion", self._one(path, lambda _old: data, expect))
 
     def delete(self, path: str, *, expect: str | _Any = ANY) -> None:
-        """Remove the file, if it is there. *expect* and errors: as ``write``."""
+        """Remove the file if it exists. *expect* and errors: as ``write``."""
         self._one(path, lambda _old: None, expect)
 
     def edit(self, path: str, change: Callable[[bytes | None], bytes | None]) -> FileVersion | None:
-        """Read the file under the lock, and write what *change* makes of it (``None``: no file)."""
+        """Read the file under the lock, and write the result of *change* (``None``: no file)."""
         return self._one(path, change, ANY)
 
     def write_many(
@@ -138,11 +270,11 @@ class Workspace:
         expect: Mapping[str, str | None] | None = None,
         first: Sequence[Change] = (),
     ) -> dict[str, FileVersion | None]:
-        """Write and remove several files as one act: all of them or none, also through a crash.
+        """Write and remove several files in one transaction: all of them or none.
 
-        They land in the order given (put where something moves to before where it comes from),
-        after the changes of others that belong to the act (*first*).
-        *expect* may name files that are not written but must be as they were read.
+        They are written in the given order (a move's target before its source), after other changes
+        of the transaction (*first*). *expect* may name files that are not written but must be
+        unchanged.
 
         Raises:
             VersionMismatch, WriteRefused, …: as ``write``; none of the files was written.
@@ -154,29 +286,30 @@ class Workspace:
             every = list(planned.values())
             _refuse_overlap([names.folded(change.path) for change in every])
             changes = [row for row in (*first, *every) if row.old != row.new]
-            rules.ask(changes)
-            extra = rules.companions(changes)
-            rules.act(changes)
-            acts.carry_out(self.root, [*map(journal.step, extra), *map(journal.step, changes)])
+            write_rules.check_write(changes)
+            extra = write_rules.companions(changes)
+            write_rules.act(changes)
+            transactions.commit_transaction(
+                self.root,
+                [*map(transaction_journal.step, extra), *map(transaction_journal.step, changes)],
+            )
             return {row.path: _version_or_none(row) for row in every}
 
     def _change(self, path: str, new: bytes | None) -> Change:
-        """One file's part in an act of several."""
         place = self._writable(path, new)
         old = self._current(place)
         before = None if old is None else old.data
         return Change(place.relative, before, new, self.actor, self.root)
 
     def _before(self, planned: Mapping[str, Change], path: str) -> FileVersion | None:
-        """What is at *path* before an act, which may change it or only rest on it."""
+        """Return the content of *path* before a transaction, which need not change it."""
         if path not in planned:
             return self._current(self._locate(path))
         old = planned[path].old
         return None if old is None else content.version(path, old)
 
     def _current(self, place: Place) -> FileVersion | None:
-        """What is there now."""
-        return None if place.status is None else content.read(place, None)
+        return None if place.status is None else content.read_content(place, None)
 
     def _one(
         self,
@@ -184,7 +317,7 @@ class Workspace:
         change: Callable[[bytes | None], bytes | None],
         expect: str | _Any | None,
     ) -> FileVersion | None:
-        """Change one file under the lock; what is there afterwards."""
+        """Change one file under the lock and return its content afterwards."""
         with self._locked(path):
             place = self._writable(path, None)
             old = self._current(place)
@@ -196,29 +329,32 @@ class Workspace:
                 return old
             content.check_size(place, new)
             wanted = Change(place.relative, before, new, self.actor, self.root)
-            rules.ask([wanted])
-            extra = rules.companions([wanted])
-            rules.act([wanted])
+            write_rules.check_write([wanted])
+            extra = write_rules.companions([wanted])
+            write_rules.act([wanted])
             if extra:
-                acts.carry_out(self.root, [*map(journal.step, extra), journal.step(wanted)])
+                transactions.commit_transaction(
+                    self.root,
+                    [*map(transaction_journal.step, extra), transaction_journal.step(wanted)],
+                )
             else:
-                content.put(place, new)
+                content.write_content(place, new)
             return _version_or_none(wanted)
 
     @contextlib.contextmanager
     def _locked(self, *files: str) -> Iterator[None]:
-        """The locks that changing these files takes."""
-        with acts.locked(self.root), locks.for_files(self.root, map(self.relative, files)):
+        with (
+            transactions.lock_workspace(self.root),
+            locks.for_files(self.root, map(self.relative, files)),
+        ):
             yield
 
     def _locate(self, path: str) -> Place:
-        """The path behind the gate."""
         if not self.within:
             return paths.locate(self.root, path, alias=self._alias)
         return paths.locate_within(self.root, self.within, path, alias=self._alias)
 
     def _writable(self, path: str, new: bytes | None) -> Place:
-        """The path behind the gate, for writing."""
         place = self._locate(path)
         paths.check_writable(place)
         if names.is_settings(place.relative):
@@ -226,18 +362,19 @@ class Workspace:
                 f"{names.shown(place.relative)} is changed in Settings, which checks each value. "
                 "Nothing was written."
             )
-            raise WriteRefused(message, "settings")
+            refused = WriteRefused(message, "settings")
+            write_rules.log_refusal(self.actor, refused)
+            raise refused
         content.check_size(place, new)
         return place
 
 
 def _version_or_none(change: Change) -> FileVersion | None:
-    """What is there after the change."""
     return None if change.new is None else content.version(change.path, change.new)
 
 
 def _refuse_overlap(paths_of_act: Sequence[str]) -> None:
-    """Refuse an act in which two paths mean one file, or one is to be a folder of another."""
+    """Refuse a transaction in which a path occurs twice or is a parent folder of another."""
     named = set(paths_of_act)
     if len(named) < len(paths_of_act):
         message = "One file was named twice in one act. Nothing was written."

@@ -1,12 +1,13 @@
-"""Locks between processes, in one published order: workspace → history → git.
+"""Lock a workspace between processes, in one published order: workspace → history → git.
 
-A thread takes them in that order and may take one again that it holds; against the order it gets
-an error at once instead of a deadlock some day. The lock is the operating system's (``flock``): it
-goes when its holder dies. After taking one, the lock file is checked to be still the one in the
-folder, since somebody may have removed or replaced it meanwhile.
+A thread takes the locks in that order and may take one again that it holds; against the order it
+gets an error at once instead of a rare deadlock. The lock is the operating system's (``flock``) and
+ends with its holder. After taking one, the lock file is checked to be still the one in the folder,
+since somebody may have removed or replaced it meanwhile.
 
-Nobody starves: who finds a lock taken goes through its turnstile, one at a time, and leaves a mark
-in the lock file; whoever releases the lock and wants it again at once sees that, and queues behind.
+The locks are fair: a thread that finds a lock taken queues behind a second lock file and sets a
+flag in the first one; a holder that releases the lock and wants it again sees the flag and queues
+too.
 """
 
 import contextlib
@@ -39,13 +40,13 @@ LOCK_FILES = {
     Level.GIT: f"{OWN_FOLDER}/git.lock",
 }
 _TURNSTILES = {level: f"{OWN_FOLDER}/{level.name.lower()}.next" for level in Level}
-# The history's files: whoever changes one of them holds the history lock as well.
+# Files of the history: changing one of them takes the history lock as well.
 _OF_HISTORY = ("memory/history.jsonl", "memory/.cursor", "memory/.dream_cursor")
 _OF_HISTORY_TOO = "memory/archive/history-"
 
 
-# A lock file says which process has it, and then whether somebody waits. As long for everybody:
-# making the file shorter first would wait for the disk.
+# A lock file holds its holder's process id and the flag for waiting threads. It always has the same
+# length: truncating the file first would wait for the disk.
 _HOLDER_BYTES = 20
 _NOBODY, _SOMEBODY = b" ", b"w"
 
@@ -74,11 +75,11 @@ _open: set[int] = set()
 def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Iterator[bool]:
     """Hold a lock of the workspace at *root* (its real folder).
 
-    Yields whether this is the outermost hold; ``False`` when the thread had it already.
+    Yields True for the outermost hold; ``False`` when the thread had it already.
 
     Raises:
-        LockTimeout: another process or thread kept it for *timeout* seconds.
-        LockOrderError: a lock that comes later is held already.
+        LockTimeout: another process or thread held it for *timeout* seconds.
+        LockOrderError: the thread holds a lock of a later level.
     """
     if any(held.root == root and held.level == level for held in _mine.held):
         yield False
@@ -94,7 +95,7 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
         try:
             yield True
         finally:
-            if held in _mine.held:  # not in a child that was forked meanwhile
+            if held in _mine.held:  # false in a child that was forked meanwhile
                 _mine.held.remove(held)
                 _close(held.fd)
     finally:
@@ -103,7 +104,7 @@ def hold(root: Path, level: Level, *, timeout: float = TIMEOUT_SECONDS) -> Itera
 
 @contextlib.contextmanager
 def for_files(root: Path, files: Iterable[str]) -> Iterator[None]:
-    """Hold, beside the workspace lock, what changing these *files* (paths from *root*) takes."""
+    """Hold the further locks that changing these *files* (paths from *root*) needs."""
     if any(path in _OF_HISTORY or path.startswith(_OF_HISTORY_TOO) for path in files):
         with hold(root, Level.HISTORY):
             yield
@@ -112,17 +113,17 @@ def for_files(root: Path, files: Iterable[str]) -> Iterator[None]:
 
 
 def holds(root: Path, level: Level) -> bool:
-    """Whether this thread holds the lock."""
+    """True when this thread holds the lock."""
     return any(held.root == root and held.level == level for held in _mine.held)
 
 
 def holds_any() -> bool:
-    """Whether this thread holds a lock of any workspace."""
+    """True when this thread holds a lock of any workspace."""
     return bool(_mine.held)
 
 
 def _check_order(root: Path, level: Level) -> None:
-    """Refuse an order in which two processes could wait for each other for ever."""
+    """Refuse an order in which two processes could deadlock."""
     for held in _mine.held:
         if held.root != root:
             message = f"A lock of {held.root.name} is held while one of {root.name} is asked for."
@@ -136,13 +137,13 @@ def _check_order(root: Path, level: Level) -> None:
 
 
 def _thread_lock(root: Path, level: Level) -> threading.Lock:
-    """The lock that keeps this process's threads apart, so that one of them asks the system."""
+    """Return the lock between this process's threads, so that only one of them uses ``flock``."""
     with _guard:
         return _threads.setdefault((root, level), threading.Lock())
 
 
 def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
-    """The lock file's descriptor, locked."""
+    """Lock the lock file and return its descriptor."""
     turnstile, path = f"{root}/{_TURNSTILES[level]}", f"{root}/{LOCK_FILES[level]}"
     try:
         try:
@@ -152,7 +153,7 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
         except FileNotFoundError:
             _make_folders(root, turnstile, path)
             fd = _in_turn(turnstile, path, level, deadline, timeout)
-        # For the sentence of who waits; on a full disk it is left out.
+        # For the message of those who wait; on a full disk it is left out.
         mine = b"%-19d\n" % os.getpid() + _NOBODY
         with contextlib.suppress(OSError):
             if os.pread(fd, len(mine), 0) != mine:
@@ -164,7 +165,7 @@ def _take(root: Path, level: Level, deadline: float, timeout: float) -> int:
 
 
 def _at_once(path: str) -> int | None:
-    """A descriptor of the file that is at *path* now, locked, where nobody has it or waits."""
+    """Lock the file at *path* without waiting; ``None`` when it is held or others wait for it."""
     fd = _opened(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,7 +181,7 @@ def _at_once(path: str) -> int | None:
 
 
 def _in_turn(turnstile: str, path: str, level: Level, deadline: float, timeout: float) -> int:
-    """A descriptor of the file that is at *path* now, locked; the turnstile is free again."""
+    """Queue for the file at *path*; returns its descriptor, locked, with the queue released."""
     turn = _flock(turnstile, level, deadline, timeout)
     try:
         return _flock(path, level, deadline, timeout)
@@ -189,7 +190,7 @@ def _in_turn(turnstile: str, path: str, level: Level, deadline: float, timeout: 
 
 
 def _make_folders(root: Path, *files: str) -> None:
-    """Make the folders of lock files in a workspace that exists."""
+    """Create the folders of lock files in an existing workspace."""
     if not root.is_dir():
         message = f"There is no workspace folder at {root}. Nothing was written."
         raise FileMissing(message)
@@ -198,7 +199,7 @@ def _make_folders(root: Path, *files: str) -> None:
 
 
 def _flock(path: str, level: Level, deadline: float, timeout: float) -> int:
-    """Lock *path* with a descriptor of its own; wait until *deadline* (monotonic seconds)."""
+    """Open and lock *path*; wait until *deadline* (monotonic seconds)."""
     pause = 0.0005
     while True:
         fd = _opened(path)
@@ -224,14 +225,13 @@ def _flock(path: str, level: Level, deadline: float, timeout: float) -> int:
 
 
 def _opened(path: str) -> int:
-    """A new descriptor of a lock file."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     _open.add(fd)
     return fd
 
 
 def _is_same(fd: int, path: str) -> bool:
-    """Whether the locked file is still the one in the folder."""
+    """True when the locked file is still the one in the folder."""
     mine = os.fstat(fd)
     try:
         there = os.lstat(path)
@@ -241,13 +241,11 @@ def _is_same(fd: int, path: str) -> bool:
 
 
 def _close(fd: int) -> None:
-    """Close a lock's descriptor, which releases it."""
     _open.discard(fd)
     os.close(fd)
 
 
 def _busy(level: Level, timeout: float, who: str) -> str:
-    """The sentence of a timeout."""
     return (
         f"The workspace is busy: {who} has held its {level.name.lower()} lock for more than "
         f"{timeout:g} seconds. Nothing was written. Try again in a moment."
@@ -255,7 +253,7 @@ def _busy(level: Level, timeout: float, who: str) -> str:
 
 
 def _forget() -> None:
-    """In a forked child: let go of the parent's descriptors without unlocking them."""
+    """Close the parent's descriptors in a forked child without unlocking them."""
     for fd in _open:
         with contextlib.suppress(OSError):
             os.close(fd)

@@ -1,19 +1,23 @@
-"""Names of files and folders: what a new one may be called, and which ones are the same.
+"""Check names of files and folders: valid new names, and names that are the same.
 
-A workspace is copied to other machines, zipped, and mounted on disks that ignore case, so new
-names must work everywhere. What already exists under an odd name can still be read and edited.
+A workspace is copied to other machines, zipped, and mounted on disks that ignore case, so new names
+must work everywhere. Existing files with other names can still be read and edited.
 """
 
+import os
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from urllib.parse import unquote
 
+from jenny.text_normalisation import fold, name_key
+
 NAME_BYTES = 255
 PATH_CHARS = 1024
+_SUFFIX_BYTES = 64
 _SHOWN_CHARS = 160
-# Prefix of everything the workspace layer keeps for itself: its folder, its temporary files.
+# Prefix of the workspace layer's own folder and temporary files.
 OWN_PREFIX = ".jenny"
 
 _DEVICES = frozenset(
@@ -21,18 +25,24 @@ _DEVICES = frozenset(
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in "0123456789¹²³"]
 )
 _CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
-# Marks that turn the reading direction: "exe.gpj" would be shown for "gpj.exe".
+# Characters that turn the reading direction: "exe.gpj" would be shown for "gpj.exe".
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def folded(name: str) -> str:
-    """The form in which two names are the same on a disk that ignores case and accents' coding."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    """Return a form that is equal for names that some disks treat as the same (case, NFC, NFD)."""
+    return name_key(name)
+
+
+def look_alike(name: str) -> str:
+    """Return a form that is equal for names that a person takes for the same: ``folded``, width,
+    typographic quotes and hyphens, and invisible characters."""
+    return fold(name)
 
 
 @lru_cache(maxsize=4_096)
 def disguised(name: str) -> str:
-    """The plain form of a name that may be disguised (case, width, invisible marks, end dots).
+    """Return the plain form of a disguised name (case, width, invisible characters, end dots).
 
     Only for comparing with reserved names such as ``.git``.
     """
@@ -42,30 +52,44 @@ def disguised(name: str) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether the name belongs to the workspace layer (its folder, temporary files)."""
+    """True for names of the workspace layer (its folder, temporary files)."""
     return disguised(name).startswith(OWN_PREFIX)
 
 
 def is_git(name: str) -> bool:
-    """Whether the name is git's own folder or link file, in any disguise."""
+    """True for git's own folder or link file, in any disguise."""
     return disguised(name) in (".git", "git~1")
 
 
 def is_settings(path: str) -> bool:
-    """Whether the path is the workspace's ``config.json`` or its backup, in any disguise."""
+    """True for the workspace's ``config.json`` or its backup, in any disguise."""
     return re.fullmatch(r"config\.json(\.bak)?", disguised(path)) is not None
 
 
 def shown(path: str) -> str:
-    """The path as it may stand in a sentence: short, with nothing invisible in it."""
+    """Format a path for a sentence: short, without invisible characters."""
     safe = "".join(
         char if char.isprintable() else f"\\u{ord(char):04x}" for char in path[:_SHOWN_CHARS]
     )
     return f"“{safe}{'…' if len(path) > _SHOWN_CHARS else ''}”"
 
 
+def marked(name: str, mark: str, *, room: int = NAME_BYTES) -> str:
+    """Insert *mark* before the suffix; the stem is shortened so that all fits in *room* bytes."""
+    stem, dot, suffix = name.rpartition(".")
+    if not stem.strip(".") or len(os.fsencode(suffix)) > _SUFFIX_BYTES:
+        stem, dot, suffix = name, "", ""
+    rest = f"{mark}{dot}{suffix}"
+    left = max(room - len(os.fsencode(rest)), 1)
+    if len(os.fsencode(stem)) > left:
+        while len(os.fsencode(stem)) > left or unicodedata.combining(stem[-1]):
+            stem = stem[:-1] or "_"
+        stem = stem.rstrip(". ") or "_"
+    return f"{stem}{rest}"
+
+
 def unusable(path: str) -> str:
-    """Why no file can have this path, existing or not; empty when it can."""
+    """Return why no file can have this path, existing or not; empty when it can."""
     if "\0" in path:
         return "holds a NUL character"
     try:
@@ -80,12 +104,12 @@ def unusable(path: str) -> str:
 
 
 def unfit(name: str) -> str:
-    """Why nothing new should be called this; empty when it may be."""
+    """Return why nothing new may have this name; empty when it may."""
     return next((why for is_unfit, why in _UNFIT if is_unfit(name)), "")
 
 
 def _is_encoded_path(name: str) -> bool:
-    """Whether ``%2e%2e`` and the like, however often encoded, make a path of it."""
+    """True when the name is a path once decoded: ``%2e%2e`` and the like, however often encoded."""
     plain = name
     while (decoded := unquote(plain)) != plain:
         plain = decoded
@@ -95,7 +119,7 @@ def _is_encoded_path(name: str) -> bool:
 
 
 def _is_look_alike_path(name: str) -> bool:
-    """Whether characters that look like dots and slashes make a path of it."""
+    """True when the name is a path in characters that look like dots and slashes."""
     plain = unicodedata.normalize("NFKC", name)
     return plain in (".", "..") or "/" in plain
 

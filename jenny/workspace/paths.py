@@ -1,25 +1,24 @@
-"""The one gate for paths: whoever names a file of a workspace goes through it.
+"""Resolve paths inside a workspace; every access to a file goes through this module.
 
 A path is resolved part by part from the workspace's real folder, links included, and must stay
 inside by its parts (so ``workspace_evil`` beside ``workspace`` is outside). Files are then opened
-through folder descriptors that follow no link, so that a link put in the way after the check
-leads nowhere either.
+through folder descriptors that follow no link, so that a link created after the check has no
+effect.
 """
 
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jenny.text_normalisation import canonical
 from jenny.workspace import names
 from jenny.workspace.errors import FileMissing, PathRefused
 
-type Stamp = tuple[int, int, int, int]
-
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# The real folders of workspaces, by the names they are asked for by.
+# The real folders of workspaces, by the names they were opened by.
 _REAL: dict[Path, tuple[Path, tuple[int, int]]] = {}
 
 
@@ -29,27 +28,25 @@ class Place:
 
     root: Path
     parts: tuple[str, ...]
-    status: os.stat_result | None  # None: nothing is there
+    status: os.stat_result | None  # None: there is no file
 
     @property
     def relative(self) -> str:
-        """The path as it is written in the product: from the workspace, parted by ``/``."""
+        """The path in the product's form: from the workspace, separated by ``/``."""
         return "/".join(self.parts)
 
     @property
     def path(self) -> Path:
-        """The absolute path."""
         return self.root.joinpath(*self.parts)
 
     @property
     def is_folder(self) -> bool:
-        """Whether a folder is there."""
         return self.status is not None and stat.S_ISDIR(self.status.st_mode)
 
 
 def real_root(root: Path) -> Path:
-    """The workspace's real folder; it may itself be reached by a link."""
-    # Asked at every turn. The same folder at both names: nothing was moved or linked elsewhere.
+    """Return the workspace's real folder; it may itself be reached by a link."""
+    # Called in every turn. If both names still have the same folder, nothing was moved or relinked.
     known = _REAL.get(root)
     if known is not None and known[1] == _folder_at(root) == _folder_at(known[0], follow=False):
         return known[0]
@@ -63,7 +60,7 @@ def real_root(root: Path) -> Path:
 
 
 def _folder_at(path: Path, *, follow: bool = True) -> tuple[int, int] | None:
-    """What tells the folder at *path* from any other; ``None``: no folder is there."""
+    """Return the device and inode of the folder at *path*; ``None``: there is none."""
     try:
         status = os.stat(path, follow_symlinks=follow)  # noqa: PTH116  (asked often)
     except OSError:
@@ -77,7 +74,7 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
     Relative paths start in the workspace; an absolute one must lead into it.
 
     Raises:
-        PathRefused: it leads out, or no file may have such a name.
+        PathRefused: it leads out, or the name is invalid.
     """
     if why := names.unusable(path):
         raise PathRefused(_refusal(path, why))
@@ -93,6 +90,9 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
             continue
         done.append(part)
         status = _look(root, done, path)
+        if status is None and (other := other_coding(root, done)):
+            done[-1] = other
+            status = _look(root, done, path)
         if status is None:
             if why := names.unfit(part):
                 raise PathRefused(_refusal(path, why))
@@ -104,8 +104,9 @@ def locate(root: Path, path: str, *, alias: Path | None = None) -> Place:
 
 
 def locate_within(root: Path, within: str, path: str, *, alias: Path | None = None) -> Place:
-    """As ``locate``, for who may go no further than the folder *within*, links resolved. *path*
-    is written from the workspace's folder or from that one.
+    """Resolve *path* like ``locate``, but only inside the folder *within*, links resolved.
+
+    *path* is relative to the workspace's folder or to that one.
 
     Raises:
         PathRefused: as ``locate``, or it leads out of the folder.
@@ -122,10 +123,10 @@ def locate_within(root: Path, within: str, path: str, *, alias: Path | None = No
 
 
 def check_writable(place: Place) -> None:
-    """Refuse to write where no file may be written.
+    """Refuse a path that may not be written.
 
     Raises:
-        PathRefused: it is a folder or no plain file, a hard link, git's own, or its name clashes
+        PathRefused: it is not a plain file, or a hard link, git's own, or its name clashes
             with one that other systems hold to be the same.
     """
     path, status = place.relative, place.status
@@ -147,11 +148,11 @@ def check_writable(place: Place) -> None:
 
 
 def _check_new(place: Place) -> None:
-    """Refuse to make a file whose name clashes with one that is there."""
+    """Refuse to create a file whose name clashes with an existing one."""
     path, folder = place.relative, place.root
     for part in place.parts:
         if twin := _twin(folder, part):
-            why = f"differs only in case or accents from {names.shown(twin)}, which exists"
+            why = f"differs only in case or look-alike signs from {names.shown(twin)}, which exists"
             raise PathRefused(_refusal(path, why, f"Use {names.shown(twin)}, or another name."))
         folder /= part
         if not folder.exists():
@@ -161,18 +162,18 @@ def _check_new(place: Place) -> None:
 
 
 def hint(place: Place) -> str:
-    """A name beside a missing file that was probably meant (other case), or nothing."""
+    """Return the name that was probably meant beside a missing file, or ""."""
     folder = place.root.joinpath(*place.parts[:-1])
     return (_twin(folder, place.parts[-1]) or "") if place.parts and folder.is_dir() else ""
 
 
 @contextlib.contextmanager
 def open_folder(root: Path, parts: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder at *parts*, opened without following any link.
+    """Open the folder at *parts* without following any link, and yield its descriptor.
 
-    *make*: missing folders are made, durably.
+    *make*: missing folders are created, durably.
     """
-    try:  # mostly it is a folder right in the root, which need not be opened for that
+    try:  # mostly it is a folder directly in the root, which need not be opened first
         fd, rest = os.open(f"{root}/{parts[0]}", _FOLDER), parts[1:]
     except (IndexError, FileNotFoundError):
         fd, rest = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), parts
@@ -187,24 +188,23 @@ def open_folder(root: Path, parts: tuple[str, ...], *, make: bool = False) -> It
 
 
 def _inner(folder: int, part: str, *, make: bool) -> int:
-    """A descriptor of the folder *part* in an open one."""
     try:
         return os.open(part, _FOLDER, dir_fd=folder)
     except FileNotFoundError:
         if not make:
             raise
-    with contextlib.suppress(FileExistsError):  # another one made it just now
+    with contextlib.suppress(FileExistsError):  # another process made it just now
         os.mkdir(part, dir_fd=folder)
         os.fsync(folder)
     return os.open(part, _FOLDER, dir_fd=folder)
 
 
 def open_file(place: Place) -> int:
-    """A descriptor of the plain file at *place*, for reading, opened without following links.
+    """Open the plain file at *place* for reading, without following links.
 
     Raises:
         FileMissing: nothing is there.
-        PathRefused: it is no plain file.
+        PathRefused: it is not a plain file.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     if not place.parts or place.is_folder:
@@ -226,10 +226,10 @@ def open_file(place: Place) -> int:
 
 
 def checked_parts(parts: object) -> tuple[str, ...]:
-    """Parts that were stored, if they can be a path inside a workspace.
+    """Return stored parts if they can be a path inside a workspace.
 
     Raises:
-        PathRefused: they cannot.
+        PathRefused: they cannot be.
     """
     if isinstance(parts, list) and parts and all(isinstance(part, str) for part in parts):
         plain = [part for part in parts if part not in ("", ".", "..") and "/" not in part]
@@ -238,17 +238,8 @@ def checked_parts(parts: object) -> tuple[str, ...]:
     raise PathRefused(_refusal(str(parts), "is no path"))
 
 
-def stamp(path: Path | str) -> Stamp | None:
-    """What changes when the file changes; ``None`` when there is no file. For caches."""
-    try:
-        status = os.stat(path)  # noqa: PTH116  (asked often: no object is made of a name)
-    except OSError:
-        return None
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-
-
 def _inside_parts(root: Path, path: str, alias: Path | None) -> list[str]:
-    """The path's parts from the workspace, before links are resolved."""
+    """Return the path's parts from the workspace, before links are resolved."""
     if path.startswith("/"):
         for start in (root, alias):
             if start is not None and Path(path).parts[: len(start.parts)] == start.parts:
@@ -261,7 +252,7 @@ def _inside_parts(root: Path, path: str, alias: Path | None) -> list[str]:
 
 
 def _behind_link(root: Path, parts: list[str], path: str) -> list[str]:
-    """The parts of what a link points to, which must lie in the workspace too."""
+    """Return the parts of a link's target, which must be inside the workspace too."""
     real = Path(os.path.realpath(root.joinpath(*parts)))
     if not real.is_relative_to(root):
         raise PathRefused(_refusal(path, "is a link that leads out of the workspace"))
@@ -271,9 +262,9 @@ def _behind_link(root: Path, parts: list[str], path: str) -> list[str]:
 
 
 def _look(root: Path, parts: list[str], asked: str) -> os.stat_result | None:
-    """What is at *parts*, links not followed; ``None`` when nothing is."""
+    """Return the status at *parts*, links not followed; ``None`` when nothing is there."""
     try:
-        return os.lstat("/".join((str(root), *parts)))  # asked often: no object is made of it
+        return os.lstat("/".join((str(root), *parts)))  # called often: no Path object is made
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -281,8 +272,8 @@ def _look(root: Path, parts: list[str], asked: str) -> os.stat_result | None:
 
 
 def _twin(folder: Path, name: str) -> str | None:
-    """A name in *folder* that is not *name* but the same on a disk that ignores case."""
-    want = names.folded(name)
+    """Find a name in *folder* that is not *name* but looks the same or differs only in case."""
+    want = names.look_alike(name)
     try:
         with os.scandir(folder) as entries:
             found = [entry.name for entry in entries]
@@ -290,9 +281,23 @@ def _twin(folder: Path, name: str) -> str | None:
         return None
     if name in found:
         return None
-    return next((other for other in found if names.folded(other) == want), None)
+    return next((other for other in found if names.look_alike(other) == want), None)
+
+
+def other_coding(root: Path, parts: Sequence[str]) -> str:
+    """Find the name that differs from the last part only in Unicode normalisation (NFC, NFD).
+
+    Empty when there is none.
+    """
+    if parts[-1].isascii():
+        return ""
+    want = canonical(parts[-1])
+    try:
+        with os.scandir("/".join((str(root), *parts[:-1]))) as entries:
+            return next((entry.name for entry in entries if canonical(entry.name) == want), "")
+    except OSError:
+        return ""
 
 
 def _refusal(path: str, why: str, cure: str = "") -> str:
-    """The sentence of a refusal."""
     return f"{names.shown(path)} {why}. Nothing was read or written. {cure}".strip()

@@ -1,85 +1,111 @@
-"""Text as a browser's form sends it, and two texts beside each other."""
+"""Normalise texts from forms, and save them without overwriting other people's changes."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
-from jenny.workspace import diffs
+from jenny.workspace import content, diffs
+from jenny.workspace.diffs import Difference, text_difference
+from jenny.workspace.errors import FileMissing, FileTooLarge, NotText, VersionMismatch
+from jenny.workspace.files import FileVersion, Workspace
 
 BOM = "\ufeff"
-SIDE_ROWS = 2_000
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
-class SideRow:
-    """A row of two texts beside each other; ``None``: that side has no such line."""
+def to_lf(text: str) -> str:
+    """Convert line ends to LF; CR LF and CR alone count as one."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
-    kind: Literal["same", "changed", "gap"]
-    left_number: int | None = None
-    left: str | None = None
-    right_number: int | None = None
-    right: str | None = None
+
+def keep_line_ends(text: str, old: str) -> str:
+    """Give *text* the line ends of *old*; new lines get that of the line they replace or follow."""
+    plain = to_lf(text)
+    if "\r" not in old:
+        return plain
+    ends = _LINE_END.findall(old)
+    before, after = to_lf(old).split("\n"), plain.split("\n")
+    pieces: list[str] = []
+    for _, i1, i2, j1, j2 in diffs.opcodes(before, after):
+        for at in range(j1, j2):
+            number = min(i1 + at - j1, max(i2, i1, 1) - 1)
+            pieces += [after[at], ends[min(number, len(ends) - 1)]]
+    return "".join(pieces[:-1])
 
 
 def normalised(text: str, old: bytes | None) -> bytes:
-    """The bytes to write for what a form sent: lines end like Unix's, a byte order mark stays if
-    the file had one, lone surrogates become question marks."""
-    plain = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix(BOM)
+    """Return the bytes to write for a form's text.
+
+    Lines end as in the file, a byte order mark stays if it had one, lone surrogates become question
+    marks.
+    """
+    before = (old or b"").decode("utf-8", "replace").removeprefix(BOM)
+    plain = keep_line_ends(text.removeprefix(BOM), before)
     mark = BOM if old is not None and old.startswith(BOM.encode()) else ""
     return (mark + plain).encode("utf-8", "replace")
 
 
 def is_same(text: str, old: bytes | None) -> bool:
-    """Whether saving *text* would change nothing but line ends."""
-    if old is None:
+    return old is not None and normalised(text, old) == old
+
+
+@dataclass(frozen=True, slots=True)
+class EditConflict:
+    """The file differs from the one that the form was opened with, or is ``gone``.
+
+    *version*: of the current file, empty when it is gone; *difference*: from its text to the
+    submitted one.
+    """
+
+    kind: Literal["changed", "gone"]
+    version: str
+    difference: Difference
+
+
+def save_edited_text(
+    files: Workspace, path: str, text: str, version: str, *, most: int
+) -> bool | EditConflict:
+    """Write *text* (at most *most* bytes) if the file still has *version* (empty: no file).
+
+    Returns True when anything but line ends changed, or the conflict.
+
+    Raises:
+        FileTooLarge, WorkspaceError: nothing was written.
+    """
+    check_text_size(text, most)
+    try:
+        current = files.read(path, limit=content.WRITE_BYTES)
+    except FileMissing:
+        current = None
+    if version != (current.version if current else ""):
+        return _edit_conflict(current, text)
+    old = current.data if current else None
+    if is_same(text, old):
         return False
     try:
-        before = old.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return normalised(before, old) == normalised(text, old)
+        files.write(path, normalised(text, old), expect=version or None)
+    except VersionMismatch as error:
+        return _edit_conflict(error.current, text)
+    return True
 
 
-def side_by_side(left: str, right: str, *, context: int = 3) -> list[SideRow]:
-    """Both texts line by line, equal stretches shortened to *context* lines around changes."""
-    old, new = left.splitlines(), right.splitlines()
-    rows: list[SideRow] = []
-    for tag, i1, i2, j1, j2 in diffs.opcodes(old, new):
-        if tag == "equal":
-            _same(rows, old, (i1, i2), j1, context=context, ends=(len(old), len(new), j2))
-            continue
-        for step in range(max(i2 - i1, j2 - j1)):
-            i, j = i1 + step, j1 + step
-            has_left, has_right = i < i2, j < j2
-            rows.append(
-                SideRow(
-                    "changed",
-                    i + 1 if has_left else None,
-                    old[i] if has_left else None,
-                    j + 1 if has_right else None,
-                    new[j] if has_right else None,
-                )
-            )
-    return rows[:SIDE_ROWS]
+def check_text_size(text: str, most: int) -> None:
+    """Raise ``FileTooLarge`` if the text has more than *most* bytes."""
+    if len(normalised(text, None)) > most:
+        message = (
+            f"The text is larger than {most:,} bytes, the most that is edited here. Nothing was "
+            "written; your text is below."
+        )
+        raise FileTooLarge(message)
 
 
-def _same(
-    rows: list[SideRow],
-    old: list[str],
-    span: tuple[int, int],
-    j1: int,
-    *,
-    context: int,
-    ends: tuple[int, int, int],
-) -> None:
-    """Add an equal stretch: all of a short one, the edges of a long one."""
-    i1, i2 = span
-    at_start, at_end = i1 == 0 and j1 == 0, i2 == ends[0] and ends[2] == ends[1]
-    first = 0 if at_start else context
-    last = 0 if at_end else context
-    offset = j1 - i1
-    if i2 - i1 <= first + last + 1:
-        rows += [SideRow("same", i + 1, old[i], i + offset + 1, old[i]) for i in range(i1, i2)]
-        return
-    rows += [SideRow("same", i + 1, old[i], i + offset + 1, old[i]) for i in range(i1, i1 + first)]
-    rows.append(SideRow("gap"))
-    rows += [SideRow("same", i + 1, old[i], i + offset + 1, old[i]) for i in range(i2 - last, i2)]
+def _edit_conflict(current: FileVersion | None, text: str) -> EditConflict:
+    if current is None:
+        theirs = ""
+    else:
+        try:
+            theirs = current.text
+        except NotText:
+            theirs = "(no text any more)"
+    found = text_difference(theirs, to_lf(text))
+    return EditConflict("changed" if current else "gone", current.version if current else "", found)

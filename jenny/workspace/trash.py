@@ -1,8 +1,8 @@
-"""The trash: what a person deleted, kept outside the workspace until it is old enough.
+"""Keep deleted files outside the workspace until they are old enough.
 
 An item is a folder ``<id>/`` of the store with ``about.json`` and ``content`` (the file, folder or
-link as it was). The note is written first, so that a crash leaves a note without content, which
-means nothing, and never content that nobody knows the place of.
+link as it was). The note is written first, so that a crash may leave a note without content, which
+is ignored, but never content without its original path.
 """
 
 import contextlib
@@ -16,14 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from jenny.workspace import acts, atomic, names, paths
+from jenny.workspace import atomic, names, paths, retention, transactions
 from jenny.workspace.errors import FileMissing, PathRefused, WriteFailed, reason_of
 from jenny.workspace.files import Workspace
-from jenny.workspace.moving import rename
+from jenny.workspace.move_copy import free_place, kind_of, locate_itself, put_to_rules, rename
 from jenny.workspace.paths import Place
-from jenny.workspace.subtree import free_place, itself, kind_of, put_to_rules
 
-KEPT_DAYS = 30
 _NOTE = "about.json"
 _CONTENT = "content"
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -32,31 +30,34 @@ _GOING = ".going-"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something in the trash. ``thrown_at`` in seconds since 1970; ``account``: who threw it."""
+    """An item in the trash.
+
+    ``deleted_at`` in seconds since 1970; ``account``: the person who deleted it.
+    """
 
     id: str
     path: str
     kind: Literal["file", "folder", "link"]
     size: int
-    thrown_at: int
+    deleted_at: int
     account: int | None
 
     @property
-    def goes_at(self) -> int:
-        """When it may be deleted for good, in seconds since 1970."""
-        return self.thrown_at + KEPT_DAYS * 86_400
+    def purge_at(self) -> int:
+        """The time from which it may be deleted for good, in seconds since 1970."""
+        return self.deleted_at + int(retention.TRASH.total_seconds())
 
 
-def throw(workspace: Workspace, store: Path, path: str, *, now: int) -> Item:
-    """Take a file, folder or link out of the workspace into the trash; the rules see every file.
+def move_to_trash(workspace: Workspace, store: Path, path: str, *, now: int) -> Item:
+    """Move a file, folder or link from the workspace to the trash; the rules check every file.
 
     Raises:
-        WriteRefused: a rule said no to one of them. Nothing was changed, as in every case below.
+        WriteRefused: a rule refused one of them. Nothing was changed, as in every case below.
         PathRefused, FileMissing, FileTooLarge, LockTimeout, WriteFailed: as for any write.
     """
     root = workspace.root
-    with acts.locked(root):
-        place = itself(root, path)
+    with transactions.lock_workspace(root):
+        place = locate_itself(root, path)
         kind = kind_of(place)
         status = place.path.lstat()
         size = status.st_size if kind == "file" else 0
@@ -81,14 +82,14 @@ def throw(workspace: Workspace, store: Path, path: str, *, now: int) -> Item:
 
 
 def put_back(workspace: Workspace, store: Path, item_id: str, target: str = "") -> str:
-    """Bring an item back to where it was, or to *target*; where it is now.
+    """Restore an item to its original path, or to *target*; return its path.
 
     Raises:
         FileMissing: there is no such item any more.
-        PathRefused: something is at that place by now. Other errors as ``throw``.
+        PathRefused: something is at that path. Other errors as ``move_to_trash``.
     """
     root = workspace.root
-    with acts.locked(root):
+    with transactions.lock_workspace(root):
         item = get(store, item_id)
         place = free_place(root, target or item.path, None)
         kept = Place(store / item.id, (_CONTENT,), (store / item.id / _CONTENT).lstat())
@@ -111,7 +112,7 @@ def put_back(workspace: Workspace, store: Path, item_id: str, target: str = "") 
 
 
 def get(store: Path, item_id: str) -> Item:
-    """One item.
+    """Return one item.
 
     Raises:
         FileMissing: there is none of that id.
@@ -123,17 +124,17 @@ def get(store: Path, item_id: str) -> Item:
 
 
 def listing(store: Path) -> tuple[Item, ...]:
-    """Everything in the trash, what was thrown last first."""
+    """List the trash, the last deleted first."""
     try:
         folders = [folder for folder in store.iterdir() if _ID.fullmatch(folder.name)]
     except OSError:
         return ()
     items = [item for folder in folders if (item := _read(folder)) is not None]
-    return tuple(sorted(items, key=lambda item: (-item.thrown_at, item.path)))
+    return tuple(sorted(items, key=lambda item: (-item.deleted_at, item.path)))
 
 
 def delete(store: Path, item_id: str) -> None:
-    """Delete an item for good. From the first moment on it is not listed any more."""
+    """Delete an item for good. It is not listed any more from the beginning of the deletion."""
     if not _ID.fullmatch(item_id):
         return
     going = store / f"{_GOING}{item_id}-{secrets.token_hex(4)}"
@@ -143,11 +144,13 @@ def delete(store: Path, item_id: str) -> None:
 
 
 def purge(store: Path, *, before: int) -> int:
-    """Delete what was thrown before that moment (seconds since 1970), and what an earlier
-    deletion that was cut short left; how many items went."""
+    """Delete items older than *before* (seconds since 1970); return how many.
+
+    Leftovers of interrupted deletions are deleted too.
+    """
     gone = 0
     for item in listing(store):
-        if item.thrown_at < before:
+        if item.deleted_at < before:
             delete(store, item.id)
             gone += 1
     with contextlib.suppress(OSError):
@@ -164,7 +167,7 @@ def _make_store(folder: Path) -> None:
 
 
 def _take(place: Place, folder: Path) -> None:
-    """Move what is at *place* into the item's folder, also from another disk."""
+    """Move the file at *place* into the item's folder, also from another disk."""
     try:
         rename(place, folder, (_CONTENT,))
     except OSError as error:
@@ -175,7 +178,7 @@ def _take(place: Place, folder: Path) -> None:
 
 
 def _copy_over(source: Path, target: Path) -> None:
-    """Copy to another disk: all of it is there under its name, or nothing is."""
+    """Copy to another disk atomically."""
     temp = target.parent / atomic.temp_name()
     try:
         if source.is_dir() and not source.is_symlink():
@@ -196,14 +199,16 @@ def _remove(path: Path) -> None:
 
 
 def _read(folder: Path) -> Item | None:
-    """The item in that folder; ``None``: there is none, or its note cannot be believed."""
+    """Read the item in that folder; ``None``: there is none, or its note is invalid."""
     try:
         row: dict[str, Any] = json.loads((folder / _NOTE).read_bytes())
+        if "thrown_at" in row:  # its name in notes of earlier versions
+            row["deleted_at"] = row.pop("thrown_at")
         item = Item(**row)
         paths.checked_parts(item.path.split("/"))
     except (OSError, ValueError, TypeError, AttributeError, PathRefused):
         return None
-    is_whole = item.id == folder.name and isinstance(item.thrown_at, int)
+    is_whole = item.id == folder.name and isinstance(item.deleted_at, int)
     return item if is_whole and _exists(folder / _CONTENT) else None
 
 
@@ -212,5 +217,5 @@ def _exists(path: Path) -> bool:
 
 
 def _is_elsewhere(error: OSError) -> bool:
-    """Whether a rename failed since the two places are on different disks."""
+    """True when a rename failed because the two paths are on different disks."""
     return error.errno == errno.EXDEV

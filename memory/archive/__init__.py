@@ -1,8 +1,17 @@
-"""What left the memory files: one file a text under ``memory/archive``, to be found and brought
-back."""
+"""The archive: texts that left the memory files, one file each under ``memory/archive``."""
 
-from memory.archive.back import BroughtBack, Standing, bring_back, standing
-from memory.archive.store import Archived, Event, count, find, get, listing, search
+from memory.archive.reinsert import BroughtBack, Standing, bring_back, standing
+from memory.archive.store import (
+    Archived,
+    Event,
+    count,
+    find,
+    get,
+    listing,
+    removed,
+    removed_by,
+    search,
+)
 
 __all__ = [
     "Archived",
@@ -14,6 +23,8 @@ __all__ = [
     "find",
     "get",
     "listing",
+    "removed",
+    "removed_by",
     "search",
     "standing",
 ]

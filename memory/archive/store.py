@@ -1,19 +1,20 @@
-"""The archive read: listed, counted, found by id or words. What was read once stays known until
-its file changes."""
+"""Reads the archive: lists, counts, and finds texts by id or words. Parsed files are cached until
+they change."""
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 
-from jenny.workspace.stamped import Kept
-from memory.archive import form
-from memory.archive.form import FOLDER, Archived, Event
-from memory.facts import fold
+from jenny.text_normalisation import fold
+from jenny.workspace.file_cache import Kept
+from memory.archive import file_format
+from memory.archive.file_format import FOLDER, REWORDED, Archived, Event
+from memory.facts import ID_DIGITS, digests
 
 __all__ = ["Archived", "Event", "count", "find", "get", "listing", "search"]
 
@@ -25,7 +26,7 @@ _LARGEST = 40_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Every:
-    """All texts with their folded forms, and by date; for as long as the stamps stand."""
+    """All texts with their folded forms, and by date; valid while the stat signatures hold."""
 
     stamps: tuple[_Stamp, ...]
     rows: tuple[tuple[Archived, str], ...]
@@ -34,8 +35,6 @@ class _Every:
 
 @dataclass(slots=True)
 class _Known:
-    """What the last look found."""
-
     stamp: _Stamp | None = None
     names: tuple[str, ...] = ()
     ids: dict[str, str] = field(default_factory=dict)
@@ -48,17 +47,16 @@ _known: Kept[_Known] = Kept(8)
 
 
 def names(root: Path) -> tuple[str, ...]:
-    """The names of the archive's files, oldest first."""
     return _looked(root).names
 
 
 def by_id(root: Path) -> Mapping[str, str]:
-    """The name of the file that has an id."""
+    """Map ids to the names of their files."""
     return _looked(root).ids
 
 
 def _looked(root: Path) -> _Known:
-    """What is known, after a look at which files there are."""
+    """Return the cached state after checking which files exist."""
     known = _of(root)
     folder = f"{root}/{FOLDER}"
     stamp = _stamp(folder)
@@ -69,7 +67,7 @@ def _looked(root: Path) -> _Known:
     except OSError:
         listed = set()
     before = set(known.names)
-    new = {name for name in listed - before if form.named(name)}
+    new = {name for name in listed - before if file_format.archive_name(name)}
     if new or before - listed:
         known.names = tuple(sorted((before & listed) | new))
         known.ids = {name[11:-3]: name for name in reversed(known.names)}
@@ -79,36 +77,55 @@ def _looked(root: Path) -> _Known:
 
 
 def count(root: Path) -> int:
-    """How many texts the archive holds."""
     return len(names(root))
 
 
 def listing(root: Path) -> tuple[Archived, ...]:
-    """Everything in the archive, what left last first."""
+    """List everything in the archive, what was removed last first."""
     return _all(root).listed
 
 
+def removed(root: Path) -> tuple[Archived, ...]:
+    """List like ``listing`` what is gone: no old wordings of lines that still say the same."""
+    return tuple(row for row in _all(root).listed if not row.is_reworded)
+
+
+def removed_by(root: Path, runs: Collection[str]) -> tuple[Archived, ...]:
+    """List what these runs removed, without the old wordings of what they reworded."""
+    return tuple(
+        row
+        for row in listing(root)
+        if any(event.run in runs and event.reason != REWORDED for event in row.events)
+    )
+
+
 def find(root: Path, prefix: str) -> tuple[Archived, ...]:
-    """The texts whose id begins like this (in any case; the id of a name is fine too)."""
+    """Return the texts whose id begins like this, in any case; the id part of a file's name works
+    too."""
     plain = prefix.strip().lower().removesuffix(".md")
     plain = plain.rpartition("/")[2]
-    if form.named(f"{plain}.md"):
+    if file_format.archive_name(f"{plain}.md"):
         plain = plain[11:]
     if not plain:
         return ()
     chosen = [name for name in names(root) if name[11:].startswith(plain)]
+    if not chosen and len(plain) >= ID_DIGITS:
+        # A text that an earlier version archived has an id that was made differently.
+        return tuple(
+            row for row in listing(root) if any(one.startswith(plain) for one in digests(row.text))
+        )
     return tuple(row for name in chosen if (row := _one(root, name)))
 
 
 def get(root: Path, path: str) -> Archived | None:
-    """The text in one file of the archive."""
+    """Return the text in one file of the archive."""
     found = _one(root, path.rpartition("/")[2])
     return found if found is not None and found.path == path else None
 
 
 def search(root: Path, words: str, *, most: int = 20) -> tuple[Archived, ...]:
-    """The texts in which the *words* stand, case and coding apart: those with most of them first,
-    then what left last."""
+    """Return texts that contain the *words*, without regard to case and normal form: those with
+    most words first, then what was removed last."""
     sought = list(dict.fromkeys(fold(words).split()))
     if not sought:
         return ()
@@ -124,7 +141,7 @@ def search(root: Path, words: str, *, most: int = 20) -> tuple[Archived, ...]:
 
 
 def raw(root: Path, name: str) -> bytes | None:
-    """The bytes of a file of the archive, no link followed; ``None``: it cannot be read."""
+    """Read a file of the archive without following links; ``None`` when it cannot be read."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(f"{root}/{FOLDER}/{name}", flags), "rb") as file:
@@ -134,7 +151,7 @@ def raw(root: Path, name: str) -> bytes | None:
 
 
 def _all(root: Path) -> _Every:
-    """Every text. All files are looked at, those that changed since the last look are read."""
+    """Return every text. Only files that changed since the last call are read."""
     known = _of(root)
     there = names(root)
     with known.lock:
@@ -168,7 +185,7 @@ def _look(root: Path, known: _Known, name: str) -> tuple[_Stamp, Archived, str] 
     if kept is not None and kept[0] == stamp:
         return kept
     data = raw(root, name)
-    item = None if data is None or stamp is None else form.parse(name, data)
+    item = None if data is None or stamp is None else file_format.parse(name, data)
     if item is None or stamp is None:
         return None
     found = (stamp, item, fold(f"{item.text}\n{item.heading}\n{item.under}"))
@@ -194,7 +211,7 @@ def _stamp(path: str) -> _Stamp | None:
 
 
 def _stamps(folder: str, there: Sequence[str]) -> tuple[_Stamp, ...] | None:
-    """The stamps of these files of a folder; ``None`` when one of them is gone."""
+    """Return the stat signatures of these files; ``None`` when one of them is gone."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

@@ -1,9 +1,11 @@
-"""What each kind of row of the ledgers has, in a file of its own each."""
+"""Fields of the ledgers' rows in a backup, one file for each kind."""
 
 from typing import Any
 
 from jenny.workspace.backup.rows import (
     MOST_COUNT,
+    Field,
+    Row,
     Table,
     amount,
     choice,
@@ -12,6 +14,7 @@ from jenny.workspace.backup.rows import (
     moment,
     money,
     or_none,
+    rename_key,
     several,
     shaped,
     text,
@@ -27,11 +30,13 @@ _COUNT = whole(MOST_COUNT)
 _PATH = text(512)
 
 
-def _version(value: Any) -> str:
+def _read_version(value: Any) -> str:
     if not isinstance(value, str) or not is_id(value):
         raise ValueError(value)
     return value
 
+
+_version = Field(_read_version)
 
 _ENTRY = shaped(
     {"cursor": whole()},
@@ -50,7 +55,7 @@ _WRITE = shaped(
         "added": several(text()),
         "removed": several(text()),
         "rule": text(40),
-        "sentence": text(),
+        "message": text(),
     },
 )
 _KEPT = shaped({"id": text(80)}, {"text": text(), "source": text(512), "reason": text()})
@@ -68,12 +73,30 @@ _REVIEW = shaped(
     {
         "due": or_none(text(40)),
         "status": text(40),
-        "sentence": text(),
+        "message": text(),
         "commits": several(_version),
         "writes": several(_WRITE),
         "report": _REPORT,
     },
 )
+
+
+def _upgrade(row: Row) -> Row:
+    """Backups made before December 2026 call the message of a run or write its sentence."""
+    if row.get("row") != "run":
+        return row
+    row = _with_message(row)
+    return {**row, "review": _with_message(row["review"])} if "review" in row else row
+
+
+def _with_message(values: Any) -> Any:
+    renamed = rename_key(values, "sentence", "message")
+    if isinstance(renamed, dict) and isinstance(renamed.get("writes"), list):
+        writes = [rename_key(write, "sentence", "message") for write in renamed["writes"]]
+        renamed = {**renamed, "writes": writes}
+    return renamed
+
+
 TABLE = Table(
     "ledgers",
     {
@@ -84,7 +107,7 @@ TABLE = Table(
             "created_at": moment,
             "started_at": or_none(moment),
             "ended_at": or_none(moment),
-            "sentence": text(),
+            "message": text(),
             "why": text(),
             "cursor_from": or_none(whole()),
             "cursor_to": or_none(whole()),
@@ -148,5 +171,6 @@ TABLE = Table(
             "decided_at": or_none(moment),
         },
     },
+    _upgrade,
 )
 KINDS = {"run": RUNS, "origin": ORIGINS, "entry": ENTRIES, "hunk": HUNKS}

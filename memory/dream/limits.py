@@ -12,7 +12,7 @@ from jenny.workspace.config import Config
 _DREAM = "agents.defaults.dream"
 # Kept free at the end of a run's time for what follows the model's turn.
 GRACE_SECONDS = 120.0
-WHERE = "Settings → Memory"
+WHERE = "Settings → Memory updates"
 
 
 def limits(

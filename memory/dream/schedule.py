@@ -1,22 +1,16 @@
 """When Dream runs by itself: every so many hours, or at the times of a cron expression.
 
-Times are instants; only a cron expression is read in a zone. Where clocks are put forward, a time
-that does not exist comes as much later as they were put; where they are put back, a time that
-comes twice counts once, the first time.
+Times are instants; only a cron expression is read in a zone (``jenny.workspace.config.kinds``).
 """
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from jenny.workspace.config import Config, cron
+from jenny.workspace.config import Config, kinds
 
 _D = "agents.defaults"
-# An expression that names no day within so long (30 February) never comes.
-_HORIZON_DAYS = 366 * 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +43,7 @@ def following(timing: Timing, now: datetime) -> datetime | None:
     if not timing.is_on:
         return None
     if timing.cron:
-        return next(occurrences(timing.cron, timing.zone, now), None)
+        return next(kinds.cron_occurrences(timing.cron, timing.zone, now), None)
     return now + timedelta(hours=timing.interval_h)
 
 
@@ -70,40 +64,14 @@ def upcoming(timing: Timing, due: datetime | None, now: datetime, count: int) ->
         return []
     found = [due]
     if timing.cron:
-        found += islice(occurrences(timing.cron, timing.zone, max(due, now)), count - 1)
+        found += islice(kinds.cron_occurrences(timing.cron, timing.zone, max(due, now)), count - 1)
     else:
         step = timedelta(hours=timing.interval_h)
         found += [max(due, now) + step * number for number in range(1, count)]
     return found[:count]
 
 
-def occurrences(expression: str, zone: str, after: datetime) -> Iterator[datetime]:
-    """The times of a cron expression in that zone, later than *after*, in order (UTC)."""
-    times = cron.parse(expression)
-    place = ZoneInfo(zone)
-    last = after.astimezone(UTC)
-    first = after.astimezone(place).date()
-    for number in range(_HORIZON_DAYS):
-        day = first + timedelta(days=number)
-        if not times.is_day(day):
-            continue
-        for moment in _of_day(times, day, place):
-            if moment > last:
-                last = moment
-                yield moment
-
-
-def _of_day(times: cron.Times, day: date, place: ZoneInfo) -> list[datetime]:
-    found = {
-        datetime(day.year, day.month, day.day, hour, minute, tzinfo=place).astimezone(UTC)
-        for hour in times.hours
-        for minute in times.minutes
-    }
-    return sorted(found)
-
-
 def _means_the_same(old: Timing, new: Timing) -> bool:
-    """Whether the difference between two timings moves no deadline."""
     if old.is_on != new.is_on or old.cron != new.cron:
         return False
     return old.zone == new.zone if new.cron else old.interval_h == new.interval_h

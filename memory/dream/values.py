@@ -4,10 +4,11 @@ The batch is what the model is shown, attempts and verdicts are what it did with
 is what follows for Dream's place in the history. Entries are named by their cursors throughout.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memory.history.entries import Entry
+from memory.history.entries import HistoryEntry
 
 type Status = Literal[
     "nothing_pending",
@@ -41,7 +42,7 @@ class BatchEntry:
     and it is shown again all the same.
     """
 
-    entry: Entry
+    entry: HistoryEntry
     pieces: tuple[str, ...]
     tags: frozenset[str] = frozenset()
     digest: str | None = None
@@ -50,12 +51,10 @@ class BatchEntry:
 
     @property
     def cursor(self) -> int:
-        """The entry's number."""
         return self.entry.cursor
 
     @property
     def text(self) -> str:
-        """What the model is shown of it, whole."""
         return "".join(self.pieces)
 
 
@@ -93,7 +92,6 @@ class Batch:
         return max((*shown, *(row.cursor for row in self.passed)), default=0)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to show."""
         return bool(self.entries)
 
 
@@ -102,7 +100,7 @@ class Attempt:
     """One attempted change of one file.
 
     *rule* is the refusing rule's name (``WriteRefused.rule``), ``"edit"`` where the edit itself
-    did not fit the file, and empty when it landed. *sentence* is what the model was told. *added*
+    did not fit the file, and empty when it landed. *message* is what the model was told. *added*
     and *removed* are the lines, by what the file really became; of a refused attempt, what they
     would have been. *grew* is by how many characters the file grew (negative: shrank), 0 when
     nothing landed. *waits*: it changed no file yet, but waits for a person's approval.
@@ -113,7 +111,7 @@ class Attempt:
     sources: tuple[int, ...]
     ok: bool
     rule: str = ""
-    sentence: str = ""
+    message: str = ""
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     grew: int = 0
@@ -141,6 +139,9 @@ class RunFacts:
     *near_mark*: the memory files that stood at 90 % of their budget or more when the run began.
     *known_in_files*: entries of which every tagged fact is found in a file, exactly or nearly.
     *staged*: changes that wait for a person's approval.
+    *uncovered*: by entry, the names and texts of facts to be kept that no file states after the run
+    and that were not left out for a reason; ``None``: nobody has looked. *landed_facts*: entries of
+    which the run itself wrote a fact.
     """
 
     batch: Batch
@@ -155,6 +156,8 @@ class RunFacts:
     near_mark: tuple[str, ...] = ()
     known_in_files: frozenset[int] = frozenset()
     staged: int = 0
+    uncovered: Mapping[int, tuple[tuple[str, str], ...]] | None = None
+    landed_facts: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

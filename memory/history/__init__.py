@@ -1,1 +1,1 @@
-"""What was said, until Dream has read it: ``memory/history.jsonl`` and how it is filled."""
+"""The history, ``memory/history.jsonl``: summaries of what was said until Dream has read them."""

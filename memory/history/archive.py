@@ -1,6 +1,6 @@
-"""Segments of the history that Dream has read and that have left the file, one a month.
+"""Monthly segments of the history that Dream has read.
 
-``memory/archive/history-YYYY-MM.jsonl`` holds the very lines, in the month of their stamps.
+``memory/archive/history-YYYY-MM.jsonl`` holds the unchanged lines of that month.
 """
 
 import os
@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from jenny.workspace import linefile
+from jenny.workspace import line_files
 from jenny.workspace.errors import PathRefused
-from jenny.workspace.rules import Actor
-from memory.history import tail
-from memory.history.entries import parse
+from jenny.workspace.write_rules import Actor
+from memory.history import file_tail
+from memory.history.entries import parse_entry
 
 FOLDER = "memory/archive"
 UNDATED = "undated"
@@ -21,26 +21,24 @@ _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?=-)")
 
 
 def path_for(month: str) -> str:
-    """The segment of a month (``2026-11``, or ``UNDATED``)."""
     return f"{FOLDER}/history-{month}.jsonl"
 
 
 def is_segment(path: str) -> bool:
-    """Whether the file at *path* is a segment."""
     folder, _, name = path.rpartition("/")
     return folder == FOLDER and _NAME.fullmatch(name) is not None
 
 
 def month_of(timestamp: str) -> str:
-    """The month of a stamp; empty when it is none."""
+    """Return the month of a timestamp; empty for an invalid one."""
     match = _MONTH.match(timestamp)
     return match[0] if match else ""
 
 
 def segments(root: Path) -> list[str]:
-    """The segments that there are, oldest first."""
+    """List the existing segments, oldest first."""
     try:
-        # Names alone: beside the segments lie the archived facts, ten thousand perhaps.
+        # Only names: beside the segments there may be ten thousand archived facts.
         listed = os.listdir(f"{root}/{FOLDER}")  # noqa: PTH208 - names are enough
     except OSError:
         return []
@@ -49,12 +47,16 @@ def segments(root: Path) -> list[str]:
 
 
 def highest(root: Path) -> int:
-    """The highest cursor in the ends of the segments; 0 when there is none."""
+    """Return the highest cursor near the ends of the segments; 0 without any."""
     found = 0
     for path in segments(root):
         try:
-            with linefile.open_lines(root, path) as file:
-                entries = (parse(line.data) for line in tail.lines_back(file)) if file else iter(())
+            with line_files.open_lines(root, path) as file:
+                entries = (
+                    (parse_entry(line.data) for line in file_tail.lines_back(file))
+                    if file
+                    else iter(())
+                )
                 last = next((entry for entry in entries if entry), None)
         except PathRefused:
             continue
@@ -63,10 +65,10 @@ def highest(root: Path) -> int:
 
 
 def add(root: Path, month: str, lines: Iterable[bytes], actor: Actor) -> None:
-    """Add lines to a month's segment, durably, but those that are there already: a crash may
-    have come between adding them and taking them out of the history. The history lock is held."""
-    with linefile.open_growing(root, path_for(month), actor) as file:
-        tail.mend(root, file, actor, groups=False)
+    """Append lines durably to a month's segment unless it has them: a crash may have come between
+    adding them and removing them from the history. Call it under the history lock."""
+    with line_files.open_growing(root, path_for(month), actor) as file:
+        file_tail.mend(root, file, actor, groups=False)
         wanted = list(lines)
         there = _among(file, wanted)
         data = b"".join(line + b"\n" for line in wanted if line not in there)
@@ -74,15 +76,15 @@ def add(root: Path, month: str, lines: Iterable[bytes], actor: Actor) -> None:
             file.add(data)
 
 
-def _among(file: linefile.Lines, wanted: list[bytes]) -> set[bytes]:
-    """Which of the lines the segment has. Its end tells that it has none of them, as a rule:
-    cursors rise."""
-    first = min((entry.cursor for line in wanted if (entry := parse(line))), default=0)
+def _among(file: line_files.Lines, wanted: list[bytes]) -> set[bytes]:
+    """Return which of the lines the segment has. Cursors rise, so its end usually shows that it
+    has none."""
+    first = min((entry.cursor for line in wanted if (entry := parse_entry(line))), default=0)
     found: set[bytes] = set()
     sought = set(wanted)
     earlier = 0
-    for line in tail.lines_back(file):
-        entry = parse(line.data)
+    for line in file_tail.lines_back(file):
+        entry = parse_entry(line.data)
         if line.data in sought:
             found.add(line.data)
         if entry is not None and entry.cursor < first:

@@ -1,22 +1,23 @@
-"""The file is kept short: what Dream has read moves to the archive, the oldest first.
+"""Compaction of the history: entries that Dream has read move to the archive, oldest first.
 
-Only what Dream has read counts and moves. The lines are in the archive before they leave the
-file; whoever is killed in between leaves them in both, and the next one moves them once.
+Lines are archived before they are removed from the file. A crash in between leaves them in both,
+and the next compaction removes them.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from jenny.workspace import linefile, locks
-from memory.history import archive, cursors, log, tail
-from memory.history.entries import Entry, parse
+from jenny.workspace import line_files, locks
+from memory.history import archive, cursors, file_tail, log
+from memory.history.entries import HistoryEntry, parse_entry
 
 CAP = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """How many entries moved, how many that Dream has read are left, and how many wait for it."""
+    """Counts of moved entries, of remaining entries that Dream has read, and of entries that wait
+    for it."""
 
     moved: int
     consumed: int
@@ -24,17 +25,16 @@ class Compacted:
 
     @property
     def warning(self) -> str:
-        """What the person should know, when much is waiting; never a reason to drop any of it."""
+        """Return a warning when much is waiting. Waiting entries are never dropped."""
         return backlog_warning(self.backlog)
 
 
 def backlog_warning(waiting: int, cap: int = CAP) -> str:
-    """The sentence about entries that wait for Dream; empty while they are not many."""
     if waiting <= cap:
         return ""
     return (
-        f"{waiting:,} entries of the history wait for Dream. All of them are kept. See whether "
-        "Dream is switched on and its last runs succeeded."
+        f"{waiting:,} notes of the history wait for Dream. All of them are kept. See whether Dream "
+        "is switched on, and how its last updates ended."
     )
 
 
@@ -42,16 +42,16 @@ def compact(root: Path, *, cap: int = CAP, timeout: float = locks.TIMEOUT_SECOND
     """Move entries that Dream has read out of the file until *cap* of them are left.
 
     Raises:
-        CursorBroken: nobody knows what Dream has read; nothing was moved.
-        LockTimeout, WriteFailed: every entry is where it was, or in both places.
+        CursorBroken: Dream's position is unknown; nothing was moved.
+        LockTimeout, WriteFailed: every entry is in its old place, or in both.
     """
     if not (root / log.PATH).exists():
         return Compacted(0, 0, 0)
     with log.writing(root, timeout=timeout) as (real, file):
         read_to = cursors.dream_cursor(real)
-        tail.mend(real, file, log.ACTOR)
-        lines = [line.data for line in tail.lines_back(file)][::-1]
-        entries = [parse(line) for line in lines]
+        file_tail.mend(real, file, log.ACTOR)
+        lines = [line.data for line in file_tail.lines_back(file)][::-1]
+        entries = [parse_entry(line) for line in lines]
         consumed = [entry for entry in entries if entry and entry.cursor <= read_to]
         waiting = [entry for entry in entries if entry and entry.cursor > read_to]
         going = _going(consumed, waiting, len(consumed) - cap)
@@ -60,8 +60,7 @@ def compact(root: Path, *, cap: int = CAP, timeout: float = locks.TIMEOUT_SECOND
     return Compacted(len(going), len(consumed) - len(going), len(waiting))
 
 
-def _going(consumed: list[Entry], waiting: list[Entry], excess: int) -> set[int]:
-    """Ids (``id``) of the entries to move: the oldest, and groups as a whole or not at all."""
+def _going(consumed: list[HistoryEntry], waiting: list[HistoryEntry], excess: int) -> set[int]:
     if excess <= 0:
         return set()
     ordered = sorted(consumed, key=lambda entry: entry.cursor)
@@ -72,8 +71,10 @@ def _going(consumed: list[Entry], waiting: list[Entry], excess: int) -> set[int]
     return {id(entry) for entry in chosen + rest}
 
 
-def _move(real: Path, lines: list[bytes], entries: list[Entry | None], going: set[int]) -> None:
-    """First into the archive, then out of the file. Lines that hold no entry stay."""
+def _move(
+    real: Path, lines: list[bytes], entries: list[HistoryEntry | None], going: set[int]
+) -> None:
+    """Archive the lines, then remove them from the file. Lines without an entry stay."""
     months: dict[str, list[bytes]] = {}
     staying = []
     last_month = ""
@@ -81,10 +82,10 @@ def _move(real: Path, lines: list[bytes], entries: list[Entry | None], going: se
         if entry is None or id(entry) not in going:
             staying.append(line)
             continue
-        # One without a stamp goes with the one before it.
+        # An entry without a timestamp moves with the one before it.
         last_month = archive.month_of(entry.timestamp) or last_month or archive.UNDATED
         months.setdefault(last_month, []).append(line)
     for month, moved in months.items():
         archive.add(real, month, moved, log.ACTOR)
     data = b"".join(line + b"\n" for line in staying)
-    linefile.put(real, log.PATH, data, log.ACTOR)
+    line_files.replace_line_file(real, log.PATH, data, log.ACTOR)

@@ -1,7 +1,6 @@
-"""What was kept word for word becomes facts when Dream reaches it; the file is not rewritten.
+"""Turns raw entries into facts when Dream reads them; the history file is not rewritten.
 
-The parts of a group are one text, which was cut where an entry was full: they are digested
-together, so that no fact is lost at a border, and its facts stand in for all of them.
+The parts of a group are one text and are digested together, so that no fact is lost at a border.
 """
 
 import re
@@ -9,37 +8,41 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jenny.agent.errors import AgentError
-from memory.history import consolidator, lookup, marks
+from jenny.agent import clock
+from jenny.agent.errors import OVERRUN, AgentError
+from memory.history import consolidator, lookup, summary_answer
 from memory.history.consolidator import CHUNK_CHARS, Ask
-from memory.history.entries import Entry
+from memory.history.entries import HistoryEntry
 
-# So often is a text asked about before its entries are shown as they are.
+# After so many tries the entries are shown as they are.
 TRIES = 4
 _MESSAGE = re.compile(
     r"^\[(?:\d{4}-\d{2}-\d{2} \d{2}:\d{2}|no time)\] (?:USER|ASSISTANT): ", re.MULTILINE
 )
+_STAMP = re.compile(r"^\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2})(?=\] (?:USER|ASSISTANT): )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Digested:
-    """The facts, a bullet a line, each with its mark; empty: nothing in it is worth keeping."""
+    """The facts, one tagged bullet a line; empty: nothing is worth keeping. *forget* are the facts
+    that the person asked to have forgotten."""
 
     text: str
+    forget: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NotDigested:
-    """No answer came, *tries* times: why the last one was none, in a few words. The entries are
-    shown as they are."""
+    """No answer came after *tries* tries, with the last reason. The entries are shown as they
+    are."""
 
     reason: str
     tries: int
 
 
-def of_group(root: Path, entry: Entry) -> tuple[Entry, ...]:
-    """All parts of the entry's group, in order; the entry alone when it is of none, or when parts
-    are missing.
+def of_group(root: Path, entry: HistoryEntry) -> tuple[HistoryEntry, ...]:
+    """Return all parts of the entry's group in order; the entry alone when it has no group or
+    parts are missing.
 
     Raises:
         PathRefused: the history cannot be read.
@@ -51,34 +54,38 @@ def of_group(root: Path, entry: Entry) -> tuple[Entry, ...]:
     found = lookup.by_cursor(root, range(first, first + count))
     parts = [found[cursor] for cursor in sorted(found) if found[cursor].group == entry.group]
     whole = [part.part for part in parts] == [(at, count) for at in range(1, count + 1)]
-    # An act may hold summaries beside raw texts: only what is raw is digested.
+    # A write may hold summaries beside raw texts; only raw texts are digested.
     return tuple(part for part in parts if part.kind == "raw") if whole else (entry,)
 
 
 def digest(
-    entries: Sequence[Entry],
+    entries: Sequence[HistoryEntry],
     ask: Ask,
     *,
     recorded: str = "",
     is_answer: Callable[[AgentError], bool] = lambda _: False,
     chunk_chars: int = CHUNK_CHARS,
 ) -> Digested | NotDigested:
-    """Summarise raw entries that are one text; in parts when they are too long for a model.
+    """Summarise raw entries that are one text, in parts when they are too long for a model.
 
-    *is_answer* says of which faults of the provider the request itself is to blame, so that they
-    use up a try.
+    *is_answer* is true for provider errors that the request itself causes; these use up a try.
 
     Raises:
         AgentError: the provider cannot be asked; no try was used up.
-        Cancelled: the process is to end.
+        Cancelled: the process is ending.
     """
-    facts = []
+    facts: list[str] = []
+    wishes: list[str] = []
     for text in _chunks(entries, chunk_chars):
-        found = _once(text, ask, recorded, is_answer)
-        if isinstance(found, NotDigested):
-            return found
-        facts.append(found.text)
-    return Digested("\n".join(filter(None, facts)))
+        found = [_once(text, ask, recorded, is_answer)]
+        if isinstance(found[0], NotDigested) and found[0].reason in OVERRUN:
+            found = [_once(half, ask, recorded, is_answer) for half in consolidator.halves(text)]
+        for part in found:
+            if isinstance(part, NotDigested):
+                return part
+            facts.append(part.text)
+            wishes += part.forget
+    return Digested("\n".join(filter(None, facts)), tuple(wishes))
 
 
 def _once(
@@ -92,24 +99,30 @@ def _once(
             if not is_answer(error):
                 raise
             reason = error.kind
+            if reason in OVERRUN:
+                break  # the same text would be too long again
             continue
-        if isinstance(found, marks.Answer):
-            return Digested(found.text)
+        if isinstance(found, summary_answer.Answer):
+            return Digested(found.text, found.forget)
         reason = found.reason
     return NotDigested(reason, TRIES)
 
 
-def _chunks(entries: Sequence[Entry], chars: int) -> Iterator[str]:
-    """The text in parts, cut before messages where it can be. Each says when it was recorded:
-    what has no time of its own was said by then, at the latest."""
+def _with_weekday(stamp: re.Match[str]) -> str:
+    return f"[{clock.with_weekday(stamp[1])}"
+
+
+def _chunks(entries: Sequence[HistoryEntry], chars: int) -> Iterator[str]:
+    """Split the text before messages where possible. Each part names the time of recording, the
+    latest time at which its undated contents were said."""
     text = "".join(entry.content for entry in entries)
     stamp = entries[0].timestamp
-    head = f"(recorded {stamp})\n" if stamp else ""
+    head = f"(recorded {clock.with_weekday(stamp)})\n" if stamp else ""
     at = 0
     while at < len(text):
         end = min(at + chars, len(text))
         if end < len(text):
             borders = [match.start() for match in _MESSAGE.finditer(text, at + 1, end)]
             end = borders[-1] if borders and borders[-1] > at else end
-        yield head + text[at:end]
+        yield head + _STAMP.sub(_with_weekday, text[at:end])
         at = end

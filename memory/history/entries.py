@@ -1,7 +1,6 @@
-"""Entries of the history: one line of JSON each.
+"""History entries: one line of JSON each.
 
-Lines are written with their characters as they are, since people search them. What a line holds
-beside the keys known here is left alone.
+Characters are not escaped, since people search the file. Unknown keys of a line are kept.
 """
 
 import json
@@ -14,7 +13,7 @@ from jenny.agent.messages import clean
 type Kind = Literal["summary", "raw", "note"]
 
 FILE = "memory/history.jsonl"
-# Larger numbers would not fit a database.
+# Larger numbers would not fit the database.
 MAX_CURSOR = 2**62
 STAMP = "%Y-%m-%d %H:%M"
 _BOM = "\ufeff"
@@ -22,12 +21,12 @@ _TO_JSON = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry as it stands in the file.
+class HistoryEntry:
+    """An entry of the file.
 
-    *timestamp* is local time in the workspace's zone, empty when the line has none. *messages* are
-    the ids of the first and the last message it is about. Several entries of one *group* were one
-    text; *part* is ``(i, n)``, the i-th of n.
+    *timestamp* is local time in the workspace's zone, or empty. *messages* are the ids of its
+    first and last message. Entries of one *group* were one text; *part* is ``(i, n)``, the i-th
+    of n.
     """
 
     cursor: int
@@ -42,10 +41,10 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class NewEntry:
-    """What is to be added. A *content* longer than an entry may be becomes a group.
+class NewHistoryEntry:
+    """An entry to add; a *content* that is too long becomes a group.
 
-    *when* is an aware time, for what was said earlier; else the time of adding counts.
+    *when* is an aware time for something said earlier; otherwise the time of adding counts.
     """
 
     content: str
@@ -56,8 +55,8 @@ class NewEntry:
     when: datetime | None = None
 
 
-def parse(line: bytes) -> Entry | None:
-    """The entry that a line of the file holds; ``None`` when it holds none."""
+def parse_entry(line: bytes) -> HistoryEntry | None:
+    """Parse a line of the file; ``None`` when it holds no entry."""
     try:
         row = json.loads(line.decode("utf-8").removeprefix(_BOM))
     except (ValueError, RecursionError):
@@ -71,7 +70,7 @@ def parse(line: bytes) -> Entry | None:
     if part and not 1 <= part[0] <= part[1]:
         part = None
     group = _text(row.get("group"))
-    return Entry(
+    return HistoryEntry(
         cursor,
         _text(row.get("timestamp")),
         clean(content),
@@ -85,7 +84,7 @@ def parse(line: bytes) -> Entry | None:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line without an end is all there: nothing that was cut short is JSON."""
+    """True when an unterminated line is complete: truncated JSON does not parse."""
     try:
         json.loads(line.decode("utf-8").removeprefix(_BOM))
     except (ValueError, RecursionError):
@@ -93,8 +92,7 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
-def render(entry: Entry) -> bytes:
-    """The line of an entry, with its end."""
+def render_entry(entry: HistoryEntry) -> bytes:
     row: dict[str, Any] = {
         "cursor": entry.cursor,
         "timestamp": entry.timestamp,

@@ -1,9 +1,8 @@
-"""The history of older programs, ``memory/HISTORY.md``: taken over once, and set aside.
+"""Import of the history of older programs, ``memory/HISTORY.md``, which is then set aside.
 
-Its entries come into ``memory/history.jsonl`` with their stamps and count as read by Dream, which
-has made memory files of them long ago. It all happens as one act: whoever is killed in the middle
-leaves an act that whoever comes next finishes. The old file stays, byte for byte, under another
-name; where the history has entries already, it is not touched.
+Its entries go into ``memory/history.jsonl`` with their timestamps and count as read by Dream. It
+is one transaction, which the next process completes after a crash. The old file stays, byte for
+byte, under another name; when the history has entries already, nothing is imported.
 """
 
 import codecs
@@ -17,15 +16,15 @@ from datetime import datetime
 from pathlib import Path
 
 from jenny.agent.messages import clean
-from jenny.workspace import acts, journal, linefile, locks, paths
+from jenny.workspace import file_times, line_files, locks, paths, transaction_journal, transactions
 from jenny.workspace.errors import FileTooLarge, PathRefused, WorkspaceError
 from jenny.workspace.locks import Level
 from jenny.workspace.redact import redact
-from jenny.workspace.rules import Actor, Change, apply_rules
+from jenny.workspace.write_rules import Actor, Change, apply_rules
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, pieces, stamps
-from memory.history.entries import FILE, STAMP, Entry, Kind, render
+from memory.history import archive, cursors, entry_split, timestamps
+from memory.history.entries import FILE, STAMP, HistoryEntry, Kind, render_entry
 
 logger = logging.getLogger(__name__)
 
@@ -33,30 +32,30 @@ PATH = "memory/HISTORY.md"
 KEPT = f"{PATH}.bak"
 MOST_BYTES = 64_000_000
 _ACTOR = Actor("pipeline", run="takeover")
-# An entry begins with a date in brackets; one that is written otherwise stays in the text.
+# An entry begins with a date in brackets; other lines belong to the entry before.
 _BEGINS = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\]")
 _STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2})\][ \t]*")
-# What was not summarised: so many messages, each with a date and its speaker.
+# A raw entry: a number of messages, each with date and speaker.
 _RAW = re.compile(r"\[RAW\](?:[ \t]+([\d,]{1,9}))?")
 _MESSAGE = re.compile(r"\[\d{4}-\d{2}-\d{2}[^\]\n]*\][ \t]+[A-Z][A-Z0-9_]*(?:[ \t]+\[[^\]\n]*\])?:")
 
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """How many entries came over, and the name that the old file has now."""
+    """The count of imported entries and the old file's new name."""
 
     entries: int
     kept: str
 
 
 def is_there(root: Path) -> bool:
-    """Whether an older history lies in the workspace, taken over or not."""
+    """True when the workspace has an older history, imported or not."""
     return os.path.lexists(f"{root}/{PATH}")
 
 
 def take_over(root: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> TakenOver | None:
-    """Take the older history over, if there is one and the history has nothing yet; ``None``
-    when there was nothing to do. The thread holds no history lock.
+    """Import the older history when the history is empty; ``None`` when there was nothing to do.
+    The thread must not hold the history lock.
 
     Raises:
         PathRefused, FileTooLarge: it is no plain file, or larger than 64 MB.
@@ -65,8 +64,11 @@ def take_over(root: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> TakenOve
     real = paths.real_root(root)
     if not is_there(real) or _has_entries(real):
         return None
-    with acts.locked(real, timeout=timeout), locks.hold(real, Level.HISTORY, timeout=timeout):
-        # Another process may have been quicker.
+    with (
+        transactions.lock_workspace(real, timeout=timeout),
+        locks.hold(real, Level.HISTORY, timeout=timeout),
+    ):
+        # Another process may have imported it.
         if _has_entries(real) or (old := _old(real)) is None:
             return None
         data, modified = old
@@ -76,37 +78,38 @@ def take_over(root: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> TakenOve
         changes = [Change(kept, None, data, _ACTOR, real)]
         if lines:
             last = b"%d\n" % lines[-1].cursor
-            content = b"".join(map(render, lines))
+            content = b"".join(map(render_entry, lines))
             for path, new in ((FILE, content), (files.CURSOR, last), (cursors.COUNTER, last)):
                 changes.append(Change(path, _there(real, path), new, _ACTOR, real))
         changes.append(Change(PATH, data, None, _ACTOR, real))
         apply_rules(changes)
-        acts.carry_out(real, [journal.step(change) for change in changes])
+        transactions.commit_transaction(
+            real, [transaction_journal.step(change) for change in changes]
+        )
     done = TakenOver(len(lines), kept)
     logger.info("history.taken_over", extra={"entries": done.entries, "kept": done.kept})
     return done
 
 
 def problem(root: Path) -> str:
-    """What keeps an older history from being taken over, in a sentence; empty: nothing."""
+    """Return why an older history cannot be imported, or an empty string."""
     try:
         if _has_entries(root):
-            return f"{FILE} has entries already, so that theirs would be mixed."
+            return f"{FILE} has notes already, so that both would be mixed."
         _old(root)
     except WorkspaceError as error:
-        return error.sentence
+        return error.message
     return ""
 
 
 def kept(root: Path) -> list[str]:
-    """The files set aside."""
     folder = (root / KEPT).parent
     return sorted(f"memory/{path.name}" for path in folder.glob(f"{Path(KEPT).name}*"))
 
 
 def before_adding(real: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> None:
-    """Take it over before the first entry of the history is added: later it would be too late. One
-    that cannot be read stops nobody; ``check_workspace`` says what is wrong with it.
+    """Import it before the first entry is added: later it would be too late. An unreadable one
+    stops nobody and is reported by ``check_workspace``.
 
     Raises:
         LockTimeout, WriteRefused, WriteFailed: nothing was changed.
@@ -120,16 +123,15 @@ def before_adding(real: Path, *, timeout: float = locks.TIMEOUT_SECONDS) -> None
 
 
 def if_free(root: Path) -> None:
-    """Take it over, unless others are at work or something is in its way: then whoever adds the
-    first entry does."""
+    """Import it unless the history is locked or the import is blocked; then the writer of the
+    first entry does it."""
     if is_there(root) and not locks.holds_any():
         with suppress(WorkspaceError):
             take_over(root, timeout=0)
 
 
 def decoded(data: bytes) -> str:
-    """The text of an older history. Bytes that are none become U+FFFD; the file set aside has
-    them as they were."""
+    """Decode an older history. Invalid bytes become U+FFFD; the file set aside keeps them."""
     for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
         if data.startswith(mark):
             return data.decode(encoding, "replace")
@@ -137,8 +139,8 @@ def decoded(data: bytes) -> str:
 
 
 def parts(text: str) -> Iterator[str]:
-    """The entries of an older history, oldest first: what blank lines part, and what begins with
-    a date. The messages of a raw one are one entry, whatever blank lines are in them."""
+    """Yield the entries, oldest first: blank lines separate them, and a date begins one. The
+    messages of a raw entry belong together whatever blank lines they have."""
     current: list[str] = []
     was_blank = False
     messages = awaited = 0
@@ -160,7 +162,6 @@ def parts(text: str) -> Iterator[str]:
 
 
 def _awaited(line: str) -> int:
-    """How many messages follow the first line of an entry; 0 when it is no raw one."""
     stamp = _STAMP.match(line)
     raw = _RAW.match(line, stamp.end() if stamp else 0)
     if raw is None:
@@ -168,18 +169,18 @@ def _awaited(line: str) -> int:
     return max(int((raw[1] or "1").replace(",", "") or 1), 1)
 
 
-def _lines(real: Path, text: str, modified: float) -> list[Entry]:
-    """The entries as they will stand. Numbers that were given out once are not given again."""
-    undated = datetime.fromtimestamp(modified, stamps.zone(real)).strftime(STAMP)
+def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
+    """Build the entries. Numbers that were given out once are not used again."""
+    undated = file_times.moment_of(modified).astimezone(timestamps.zone(real)).strftime(STAMP)
     cursor = max(archive.highest(real), cursors.counter(real) or 0, _read_to(real))
-    made: list[Entry] = []
+    made: list[HistoryEntry] = []
     for number, part in enumerate(parts(clean(text)), 1):
         stamp = _STAMP.match(part)
         timestamp = stamp[1] if stamp and _is_date(stamp[1]) else ""
         said = (part[stamp.end() :].strip() if stamp and timestamp else part) or part
         kind: Kind = "raw" if _RAW.match(said) else "summary"
-        contents = pieces.cut(redact(said).text, kind)
-        entry = Entry(0, timestamp or undated, "", kind)
+        contents = entry_split.cut(redact(said).text, kind)
+        entry = HistoryEntry(0, timestamp or undated, "", kind)
         for at, content in enumerate(contents, 1):
             cursor += 1
             one = replace(entry, cursor=cursor, content=content)
@@ -198,14 +199,13 @@ def _is_date(stamp: str) -> bool:
 
 
 def _has_entries(real: Path) -> bool:
-    """Whether the history says anything already, be it wrong."""
-    with linefile.open_lines(real, FILE) as file:
+    with line_files.open_lines(real, FILE) as file:
         return file is not None and bool(file.read(0, min(file.size, 65_536)).strip())
 
 
 def _old(real: Path) -> tuple[bytes, float] | None:
-    """The older history's bytes, and when it was changed last."""
-    with linefile.open_lines(real, PATH) as file:
+    """Return the older history's bytes and its modification time."""
+    with line_files.open_lines(real, PATH) as file:
         if file is None:
             return None
         if file.size > MOST_BYTES:
@@ -218,7 +218,7 @@ def _old(real: Path) -> tuple[bytes, float] | None:
 
 
 def _there(real: Path, path: str) -> bytes | None:
-    with linefile.open_lines(real, path) as file:
+    with line_files.open_lines(real, path) as file:
         return None if file is None else file.read(0, file.size)
 
 
@@ -229,7 +229,7 @@ def _read_to(real: Path) -> int:
 
 
 def _free_name(real: Path) -> str:
-    """A name for the file set aside that nothing has."""
+    """Return an unused name for the file set aside."""
     name, number = KEPT, 1
     while os.path.lexists(real / name):
         number += 1

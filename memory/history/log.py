@@ -1,8 +1,8 @@
-"""The history file is added to here, and only here.
+"""The only writer of the history file.
 
-Everything happens under the history lock, whoever adds and from whichever process: the end of the
-file is put right, cursors are given out, all entries of one act are written in one piece and
-synced; only then are they acknowledged. What it costs does not depend on how long the file is.
+Everything happens under the history lock: the end of the file is repaired, cursors are given out,
+all entries of one call are written at once and synced; only then are they acknowledged. The cost
+does not depend on the file's length.
 """
 
 import logging
@@ -16,26 +16,34 @@ from functools import partial
 from pathlib import Path
 
 from jenny.agent.messages import clean
-from jenny.workspace import acts, linefile, locks, paths
+from jenny.workspace import line_files, locks, paths, transactions
 from jenny.workspace.errors import WorkspaceError, WriteFailed
-from jenny.workspace.linefile import GrowingLines, Lines, Stamp
+from jenny.workspace.file_cache import Kept
+from jenny.workspace.line_files import GrowingLines, Lines
 from jenny.workspace.locks import Level
 from jenny.workspace.redact import Hit, redact
-from jenny.workspace.rules import Actor
-from jenny.workspace.stamped import Kept
+from jenny.workspace.stat_signature import StatSignature
+from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, legacy, pieces, stamps, tail
-from memory.history.entries import FILE, MAX_CURSOR, Entry, NewEntry, parse, render
+from memory.history import archive, cursors, entry_split, file_tail, legacy, timestamps
+from memory.history.entries import (
+    FILE,
+    MAX_CURSOR,
+    HistoryEntry,
+    NewHistoryEntry,
+    parse_entry,
+    render_entry,
+)
 
-# How each history stood when this process last added to it, and the cursor it gave out last.
-_LAST: Kept[tuple[Stamp, int]] = Kept(256)
+# The state in which this process left each history, and the cursor that it gave out last.
+_LAST: Kept[tuple[StatSignature, int]] = Kept(256)
 
 logger = logging.getLogger(__name__)
 
 PATH = FILE
 _COUNTER = cursors.COUNTER.rpartition("/")[2]
-zone_of = stamps.zone_of
-# So many bytes at the end must be in order, else all of the file is read.
+zone_of = timestamps.zone_of
+# So many bytes at the end must be valid, else the whole file is read.
 _LOOKED_AT = 4_096
 _BEGINS = re.compile(rb'\{"cursor": ([1-9]\d{0,17}), "')
 ACTOR = Actor("pipeline", run="history")
@@ -44,34 +52,34 @@ _USED_UP = (
     "Correct that line."
 )
 
-type Draft = partial[Entry]
-"""An entry but for its cursor."""
+type Draft = partial[HistoryEntry]
+"""An entry without its cursor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What was added, and which secrets were taken out of it before."""
+    """The added entries, and the secrets that were redacted in them."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[HistoryEntry, ...] = ()
     secrets: tuple[Hit, ...] = ()
 
 
 def append(
     root: Path,
-    entries: Sequence[NewEntry],
+    entries: Sequence[NewHistoryEntry],
     *,
     zone: str = "",
     one_group: bool = False,
     timeout: float = locks.TIMEOUT_SECONDS,
 ) -> Appended:
-    """Add the entries as one act; when this returns, they are on disk.
+    """Add the entries in one write; when this returns, they are on disk.
 
-    Secrets are taken out first; then what is too long becomes a group. With *one_group* all of
-    them are one, so that a crash leaves all or none. *zone* is the IANA name of
-    the zone that stamps are in when the workspace's settings name none.
+    Secrets are redacted first; then a long entry becomes a group. With *one_group* all entries
+    are one group, so that a crash leaves all or none. *zone* is the IANA name of the zone for
+    timestamps when the workspace's settings name none.
 
     Raises:
-        ValueError: an entry says nothing.
+        ValueError: an entry is empty.
         LockTimeout, WriteFailed, PathRefused: nothing was added, and the caller must advance
             nothing.
     """
@@ -85,14 +93,14 @@ def append(
     _settle(real, timeout)
     with (
         locks.hold(real, Level.HISTORY, timeout=timeout),
-        linefile.open_growing(real, PATH, ACTOR) as file,
+        line_files.open_growing(real, PATH, ACTOR) as file,
     ):
         first = _first_cursor(real, file)
         if first + len(drafts) > MAX_CURSOR:
             raise WriteFailed(_USED_UP)
         made = tuple(draft(first + at) for at, draft in enumerate(drafts))
-        file.add(b"".join(map(render, made)))
-        _LAST.put(str(real), (file.stamp, made[-1].cursor))
+        file.add(b"".join(map(render_entry, made)))
+        _LAST.put(str(real), (file.signature, made[-1].cursor))
         note_last(file, made[-1].cursor)
     return Appended(made, hits)
 
@@ -101,25 +109,25 @@ def append(
 def writing(
     root: Path, *, timeout: float = locks.TIMEOUT_SECONDS
 ) -> Iterator[tuple[Path, GrowingLines]]:
-    """The workspace's real folder and its history file, under the history lock."""
+    """Yield the workspace's real folder and its history file, under the history lock."""
     real = paths.real_root(root)
     _settle(real, timeout)
     with (
         locks.hold(real, Level.HISTORY, timeout=timeout),
-        linefile.open_growing(real, PATH, ACTOR) as file,
+        line_files.open_growing(real, PATH, ACTOR) as file,
     ):
         yield real, file
 
 
 def _settle(real: Path, timeout: float) -> None:
-    """What comes before adding: what a crash cut short, a restore of the history among it, and
-    the history of an older program."""
-    acts.settle_if_free(real)
+    """Complete what a crash interrupted (a restore, too) and import an older history before
+    entries are added."""
+    transactions.recover_if_free(real)
     legacy.before_adding(real, timeout=timeout)
 
 
 def note_last(file: GrowingLines, cursor: int) -> None:
-    """Note the last cursor given out. It can be derived, so that a full disk stops nobody."""
+    """Store the last cursor given out. It can be derived, so a full disk stops nobody."""
     try:
         file.note(_COUNTER, b"%d\n" % cursor)
     except WorkspaceError as error:
@@ -127,36 +135,35 @@ def note_last(file: GrowingLines, cursor: int) -> None:
 
 
 def highest(real: Path, file: GrowingLines) -> int:
-    """The highest cursor in the file, in the archive and in either number beside it, by reading
-    all of them."""
-    entries = (parse(line.data) for line in tail.lines_back(file))
+    """Return the highest cursor of file, archive and both numbers by reading all of them."""
+    entries = (parse_entry(line.data) for line in file_tail.lines_back(file))
     found = max((entry.cursor for entry in entries if entry), default=0)
     given = cursors.counter(real, file) or 0
     return max(found, archive.highest(real), given, _read_to(real, file))
 
 
 def _read_to(real: Path, file: GrowingLines) -> int:
-    """Up to which entry Dream has read; what is no number counts for nothing."""
+    """Return the last entry that Dream has read; an invalid number counts as 0."""
     with suppress(CursorBroken):
         return cursors.dream_cursor(real, file)
     return 0
 
 
 def _first_cursor(real: Path, file: GrowingLines) -> int:
-    """The first cursor to give out, after the end of the file was put right. Where nobody else
-    wrote to the file since this process did, its end is known and need not be looked at."""
+    """Return the first cursor to give out, after the end was repaired. When nobody else wrote to
+    the file since this process did, the end is not read again."""
     known = _LAST.get(str(real))
-    if known is not None and known[0] == file.stamp:
+    if known is not None and known[0] == file.signature:
         given = cursors.counter(real, file)
         if given is not None:
             return max(known[1], given, _read_to(real, file)) + 1
-    mended = tail.mend(real, file, ACTOR)
+    mended = file_tail.mend(real, file, ACTOR)
     return max(_next_cursor(real, file, was_wrong=mended.was_wrong), mended.highest_cut + 1)
 
 
 def _next_cursor(real: Path, file: GrowingLines, *, was_wrong: bool) -> int:
-    """The first cursor to give out, from the end of the file; when something is odd there, from
-    all of it."""
+    """Return the first cursor to give out from the file's end, or from the whole file when the
+    end is odd."""
     given = cursors.counter(real, file)
     if not was_wrong and given is not None:
         seen = _last_cursors(file)
@@ -166,17 +173,17 @@ def _next_cursor(real: Path, file: GrowingLines, *, was_wrong: bool) -> int:
 
 
 def _last_cursors(file: Lines) -> int | None:
-    """The highest cursor among the last lines; ``None`` when they do not rise one by one or
+    """Return the highest cursor of the last lines; ``None`` when they do not rise one by one or
     the last one has none."""
     above: int | None = None
     highest_one = 0
-    for line in tail.lines_back(file):
+    for line in file_tail.lines_back(file):
         if file.size - line.start > _LOOKED_AT and above is not None:
             break
-        # Of the last line all is looked at; of those before it, the number tells enough.
+        # The last line is parsed; of those before it the number suffices.
         cursor = _number(line.data) if above is not None else None
         if cursor is None:
-            entry = parse(line.data)
+            entry = parse_entry(line.data)
             if entry is None:
                 return None
             cursor = entry.cursor
@@ -188,15 +195,15 @@ def _last_cursors(file: Lines) -> int | None:
 
 
 def _number(line: bytes) -> int | None:
-    """The cursor of a line that begins and ends as ours do."""
+    """Return the cursor of a line in our own format."""
     match = _BEGINS.match(line)
     return int(match[1]) if match and line.endswith(b"}") else None
 
 
 def _drafts(
-    entries: Sequence[NewEntry], stamp: Callable[[datetime | None], str]
+    entries: Sequence[NewHistoryEntry], stamp: Callable[[datetime | None], str]
 ) -> tuple[list[Draft], tuple[Hit, ...]]:
-    """The entries as they will stand, with no cursors yet, and the secrets found in them."""
+    """Return the entries without cursors, and the secrets found in them."""
     drafts: list[Draft] = []
     hits: dict[str, int] = {}
     for new in entries:
@@ -206,20 +213,20 @@ def _drafts(
         for hit in safe.hits:
             hits[hit.kind] = hits.get(hit.kind, 0) + hit.count
         draft = partial(
-            Entry,
+            HistoryEntry,
             timestamp=stamp(new.when),
             kind=new.kind,
             conversation=new.conversation,
             messages=new.messages,
             prompt_visible=new.prompt_visible,
         )
-        made = [partial(draft, content=content) for content in pieces.cut(safe.text, new.kind)]
+        made = [partial(draft, content=content) for content in entry_split.cut(safe.text, new.kind)]
         drafts += _grouped(made) if len(made) > 1 else made
     return drafts, tuple(Hit(kind, count) for kind, count in hits.items())
 
 
 def _grouped(drafts: list[Draft]) -> list[Draft]:
-    """The entries as the parts of one group."""
+    """Make the entries the parts of one group."""
     group, count = secrets.token_hex(6), len(drafts)
     return [
         partial(draft, group=group, part=(number, count)) for number, draft in enumerate(drafts, 1)
@@ -227,7 +234,7 @@ def _grouped(drafts: list[Draft]) -> list[Draft]:
 
 
 def _stamper(real: Path, fallback: str) -> Callable[[datetime | None], str]:
-    """What makes stamps of aware times (``None``: of now) in the workspace's zone."""
-    zone = stamps.zone(real, fallback)
+    """Return a function that formats aware times (``None``: now) in the workspace's zone."""
+    zone = timestamps.zone(real, fallback)
     now = datetime.now(UTC)
-    return lambda when: stamps.stamp((when or now).astimezone(zone))
+    return lambda when: timestamps.stamp((when or now).astimezone(zone))

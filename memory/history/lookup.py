@@ -1,28 +1,31 @@
-"""Entries of the history by their numbers, wherever they are by now."""
+"""Looks up history entries by number, in the file and its segments."""
 
+import contextlib
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from pathlib import Path
 
-from jenny.workspace import linefile, paths
+from jenny.workspace import line_files, paths
 from jenny.workspace.errors import PathRefused
-from memory.history import archive, log, tail
-from memory.history.entries import Entry, parse
+from memory.history import archive, file_tail, log
+from memory.history.entries import HistoryEntry, parse_entry
 
-# As every entry is written; a line that somebody wrote by hand is parsed to know its number.
+# The format of our own entries; lines written by hand are parsed.
 _CURSOR = re.compile(rb'\{"cursor": (\d{1,19}),')
-# Hand-edited files need not be in order: so many smaller numbers in a row end the search.
+# Hand-edited files may be out of order: the search ends after so many smaller numbers in a row.
 _SMALLER_IN_A_ROW = 32
 
 
-def by_cursor(root: Path, wanted: Collection[int], *, archived: bool = True) -> dict[int, Entry]:
-    """The entries of those numbers, as far as they are there. *archived*: look in the segments of
-    what Dream has read long ago, too.
+def by_cursor(
+    root: Path, wanted: Collection[int], *, archived: bool = True
+) -> dict[int, HistoryEntry]:
+    """Return the entries with those numbers. *archived* includes the segments.
 
     Raises:
         PathRefused: the history cannot be read.
     """
-    found: dict[int, Entry] = {}
+    found: dict[int, HistoryEntry] = {}
     if not wanted:
         return found
     real = paths.real_root(root)
@@ -32,7 +35,7 @@ def by_cursor(root: Path, wanted: Collection[int], *, archived: bool = True) -> 
         if not left:
             break
         try:
-            with linefile.open_lines(real, place) as file:
+            with line_files.open_lines(real, place) as file:
                 found |= {entry.cursor: entry for entry in _among(file, left)} if file else {}
         except PathRefused:
             if place == log.PATH:
@@ -40,11 +43,23 @@ def by_cursor(root: Path, wanted: Collection[int], *, archived: bool = True) -> 
     return found
 
 
-def _among(file: linefile.Lines, wanted: set[int]) -> Iterator[Entry]:
-    """The wanted entries, from the end on; what stands there unfinished is none."""
+def newest_first(root: Path) -> Iterator[HistoryEntry]:
+    """Yield every entry of the file and its segments; unfinished lines and what cannot be read are
+    skipped."""
+    real = paths.real_root(root)
+    for place in (log.PATH, *archive.segments(real)[::-1]):
+        with contextlib.suppress(PathRefused), line_files.open_lines(real, place) as file:
+            if file is None:
+                continue
+            lines = islice(file_tail.lines_back(file), file_tail.unfinished_lines(file), None)
+            yield from (entry for line in lines if (entry := parse_entry(line.data)))
+
+
+def _among(file: line_files.Lines, wanted: set[int]) -> Iterator[HistoryEntry]:
+    """Yield the wanted entries from the end; unfinished lines are skipped."""
     left, least, smaller = set(wanted), min(wanted), 0
-    unfinished = tail.unfinished_lines(file)
-    for number, line in enumerate(tail.lines_back(file)):
+    unfinished = file_tail.unfinished_lines(file)
+    for number, line in enumerate(file_tail.lines_back(file)):
         if not left or smaller == _SMALLER_IN_A_ROW:
             return
         if number < unfinished:
@@ -53,7 +68,7 @@ def _among(file: linefile.Lines, wanted: set[int]) -> Iterator[Entry]:
         if match and int(match[1]) not in left:
             smaller = smaller + 1 if int(match[1]) < least else 0
             continue
-        entry = parse(line.data)
+        entry = parse_entry(line.data)
         if entry is not None and entry.cursor in left:
             left.discard(entry.cursor)
             smaller = 0

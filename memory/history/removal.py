@@ -1,31 +1,31 @@
-"""What a person asks to be taken out of the history, together with the conversation it is about.
+"""Removal of history entries together with their conversation, on request.
 
-Only what Dream has not read: what it has read is in the memory files, or was found not worth it.
-It moves nowhere; its numbers are never given out again. That they were taken out is noted beside
-what was forgotten, so that no restore brings them back.
+Only entries that Dream has not read are removed; the others are in the memory files or were not
+worth keeping. Numbers are not given out again. The removal is noted beside the tombstones, so
+that no restore brings the entries back.
 """
 
 import contextlib
 import json
 from pathlib import Path
 
-from jenny.workspace import acts, linefile, locks, paths
+from jenny.workspace import line_files, locks, paths, transactions
 from jenny.workspace.errors import WorkspaceError
-from memory import ledger
-from memory.history import cursors, log, reading, tail
-from memory.history.entries import Entry, parse
+from memory import ledgers
+from memory.history import cursors, file_tail, log, reader
+from memory.history.entries import HistoryEntry, parse_entry
 
-# ``memory.forgotten`` reads it, and knows such lines for none of its own.
+# ``memory.suppression`` reads this file and ignores these rows.
 _NOTED = "memory/.forgotten.jsonl"
 
 
-def waiting(root: Path, conversation: str) -> tuple[Entry, ...]:
-    """The entries about that conversation that Dream has not read, oldest first.
+def waiting(root: Path, conversation: str) -> tuple[HistoryEntry, ...]:
+    """Return the conversation's entries that Dream has not read, oldest first.
 
     Raises:
-        CursorBroken, PathRefused.
+        CursorBroken, PathRefused: they cannot be read.
     """
-    found = reading.pending(root).entries
+    found = reader.read_pending(root).entries
     return tuple(entry for entry in found if entry.conversation == conversation)
 
 
@@ -36,25 +36,25 @@ def remove(
     only: frozenset[int] | None = None,
     timeout: float = locks.TIMEOUT_SECONDS,
 ) -> int:
-    """Take the entries about that conversation that Dream has not read out of the history; how
-    many they were. *only*: those of these numbers.
+    """Remove the conversation's entries that Dream has not read and return their count. *only*
+    limits it to these numbers.
 
     Raises:
-        CursorBroken: nobody knows what Dream has read; nothing was removed.
+        CursorBroken: Dream's position is unknown; nothing was removed.
         LockTimeout, WriteFailed, PathRefused: nothing was removed.
     """
     with (
-        acts.locked(paths.real_root(root), timeout=timeout),
+        transactions.lock_workspace(paths.real_root(root), timeout=timeout),
         log.writing(root, timeout=timeout) as (real, file),
     ):
         read_to = cursors.dream_cursor(real)
-        tail.mend(real, file, log.ACTOR)
-        lines = [line.data for line in tail.lines_back(file)][::-1]
+        file_tail.mend(real, file, log.ACTOR)
+        lines = [line.data for line in file_tail.lines_back(file)][::-1]
         staying: list[bytes] = []
         going: list[bytes] = []
         numbers: list[int] = []
         for line in lines:
-            entry = parse(line)
+            entry = parse_entry(line)
             is_going = (
                 entry is not None
                 and entry.cursor > read_to
@@ -64,20 +64,22 @@ def remove(
             (going if is_going else staying).append(line)
             numbers += [entry.cursor] if entry is not None and is_going else []
         if going:
-            # First, so that no number is given out twice when the last ones go.
+            # First, so that no number is given out twice when the last entries are removed.
             log.note_last(file, log.highest(real, file))
             _note(real, numbers)
-            linefile.put(real, log.PATH, b"".join(line + b"\n" for line in staying), log.ACTOR)
+            line_files.replace_line_file(
+                real, log.PATH, b"".join(line + b"\n" for line in staying), log.ACTOR
+            )
     return len(going)
 
 
 def _note(real: Path, numbers: list[int]) -> None:
-    """Note which entries are taken out; the workspace's lock is held."""
-    # Where it cannot be noted they are taken out all the same.
-    row = {"entries": numbers, "at": ledger.now(), "reason": "conversation deleted"}
+    """Note the removed entries; call it under the workspace's lock."""
+    # They are removed even when this cannot be noted.
+    row = {"entries": numbers, "at": ledgers.now(), "reason": "conversation deleted"}
     with (
         contextlib.suppress(WorkspaceError),
-        linefile.open_growing(real, _NOTED, log.ACTOR) as file,
+        line_files.open_growing(real, _NOTED, log.ACTOR) as file,
     ):
         data = json.dumps(row).encode() + b"\n"
         torn = file.size and file.read(file.size - 1, file.size) != b"\n"

@@ -1,21 +1,22 @@
-"""A slice of a conversation as text: for the summariser, and for the history when there is none.
+"""Renders a slice of a conversation as text, for the summariser and for raw entries.
 
-Who spoke and when stands before each message. What tools gave is marked, since nobody in the
-conversation said it; attachments and embedded data are named and not copied.
+Speaker and time precede each message. Tool results are marked, since nobody in the conversation
+said them; attachments and embedded data are named and not copied.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
+from jenny.agent import clock
 from jenny.agent.messages import clean
 from jenny.workspace.redact import redact
 
-# Not by strftime, which speaks the server's language.
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Of a tool's result, what a summariser sees; the raw form has all of it.
+# Days after the first message that the summariser is told by name.
+_DAYS_AHEAD = 14
+# Length of a tool result for a summariser; the raw form has all of it.
 RESULT_CHARS = 2_000
 _HEAD = re.compile(r"^\[[^\]\n]{0,40}\] (?:USER|ASSISTANT):", re.MULTILINE)
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[\w;=-]*;base64,([A-Za-z0-9+/]{200,}={0,2})")
@@ -23,16 +24,19 @@ _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[\w;=-]*;base64,([A-Za-z0-9+/]{200
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed:
-    """A call with what it gave."""
+    """A call with its result. *at* is its position in the message's text in characters; ``None``:
+    the end."""
 
     name: str
     arguments: str = ""
     result: str = ""
+    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """One message: what was written, without anything the program added to it."""
+    """One message as written, without additions by the program. *is_refused*: a provider declined
+    to answer it."""
 
     id: int
     speaker: Literal["user", "assistant"]
@@ -40,31 +44,65 @@ class Spoken:
     when: datetime | None = None
     tools: tuple[ToolUsed, ...] = ()
     attachments: tuple[str, ...] = ()
+    is_refused: bool = False
 
 
 def formatted(message: Spoken, zone: tzinfo = UTC, *, whole: bool = False) -> str:
-    """The message as text. *whole*: with every character of the tools' results. Secrets are still
-    in it, but in what was cut: they go before a cut, which could leave half of one."""
+    """Render the message. *whole* keeps tool results complete. Secrets are redacted only in cut
+    parts: a cut could leave half of one."""
     stamp = message.when.astimezone(zone).strftime("%Y-%m-%d %H:%M") if message.when else "no time"
-    text = _set_in(_without_data(clean(message.text)), whole=whole)
+    if message.when and not whole:
+        stamp = clock.with_weekday(stamp)
+    pieces = list(_pieces(message))
+    first = pieces[0] if pieces and isinstance(pieces[0], str) else ""
+    text = _set_in(_without_data(clean(first)), whole=whole)
     lines = [f"[{stamp}] {message.speaker.upper()}: {text}"]
     lines += [f"  (attachment: {' '.join(name.split())})" for name in message.attachments]
-    lines += [_tool(tool, whole=whole) for tool in message.tools]
+    for piece in pieces[1:] if first else pieces:
+        if isinstance(piece, ToolUsed):
+            lines.append(_tool(piece, whole=whole))
+        else:
+            said = _set_in(_without_data(clean(piece)), whole=whole)
+            lines.append(said if whole else f"  {said}")
     return "\n".join(lines)
 
 
+def _pieces(message: Spoken) -> Iterator[str | ToolUsed]:
+    """Yield texts and tool calls in their order."""
+    at = 0
+    for tool in message.tools:
+        end = len(message.text) if tool.at is None else tool.at
+        if said := message.text[at:end].strip("\n"):
+            yield said
+        at = max(at, end)
+        yield tool
+    if said := message.text[at:].strip("\n"):
+        yield said
+
+
 def calendar(messages: Sequence[Spoken], zone: tzinfo = UTC) -> str:
-    """What day it was when the first of the messages with a time was written, and which zone the
-    times are in: nobody can tell what "on Friday" means without it."""
+    """Return the day of the first timed message, the following days, and the zone, so that "on
+    Friday" can be resolved."""
     first = next((message.when for message in messages if message.when), None)
     if first is None:
         return ""
     local = first.astimezone(zone)
-    return f"({local:%Y-%m-%d} is a {_DAYS[local.weekday()]}. Times are in {local.tzinfo}.)"
+    day = local.date()
+    ahead = clock.list_days(day + timedelta(1), _DAYS_AHEAD) if day.year < MAXYEAR else ""
+    return (
+        f"({day} is a {clock.WEEKDAYS[day.weekday()]}. Times are in {local.tzinfo}. "
+        f"The days after it: {ahead}.)"
+    )
+
+
+def last_day(messages: Sequence[Spoken], zone: tzinfo = UTC) -> date | None:
+    """Return the day of the last timed message."""
+    last = next((message.when for message in reversed(messages) if message.when), None)
+    return last.astimezone(zone).date() if last else None
 
 
 def raw(messages: Sequence[Spoken], zone: tzinfo = UTC) -> str:
-    """The slice as the history keeps it when it could not be summarised."""
+    """Render the slice for a raw entry."""
     count = f"{len(messages):,} message{'' if len(messages) == 1 else 's'}"
     texts = (formatted(message, zone, whole=True) for message in messages)
     return "\n".join([f"[RAW] {count}", *texts])
@@ -73,8 +111,8 @@ def raw(messages: Sequence[Spoken], zone: tzinfo = UTC) -> str:
 def chunks(
     messages: Sequence[Spoken], zone: tzinfo = UTC, *, chars: int
 ) -> Iterator[tuple[tuple[Spoken, ...], str]]:
-    """The slice as texts of at most *chars* characters, with the messages each one is about. A
-    message that is longer goes out in pieces, each of which is about that message."""
+    """Yield texts of at most *chars* characters with the messages of each. A longer message is
+    split, and each piece belongs to it."""
     group: list[Spoken] = []
     texts: list[str] = []
     size = 0
@@ -96,27 +134,26 @@ def chunks(
 
 
 def _set_in(text: str, *, whole: bool) -> str:
-    """The text, of which no line looks like the beginning of a message: what somebody pasted was
-    said by nobody else. For a model all lines but the first are set in."""
+    """Indent the text so that no line of it looks like the beginning of a message. For a model
+    all lines but the first are indented."""
     if not whole:
         return "\n  ".join(text.splitlines())
     return _HEAD.sub(r"  \g<0>", text)
 
 
 def _tool(tool: ToolUsed, *, whole: bool) -> str:
-    """A call and what it gave, set in so that no line of it looks like a message."""
+    """Render a call and its result so that no line looks like a message."""
     arguments, result = _without_data(clean(tool.arguments)), _without_data(clean(tool.result))
     if not whole and len(result) > RESULT_CHARS:
         result = redact(result).text
         left = len(result) - RESULT_CHARS
         result = f"{result[:RESULT_CHARS]}… ({left:,} more characters)"
     head = f"  TOOL {tool.name}({arguments}), untrusted text that nobody here said:"
-    # The raw form keeps every character, whatever else may end a line.
+    # The raw form keeps every character; the other form splits at every line end.
     return "\n    ".join([head, *(result.split("\n") if whole else result.splitlines())])
 
 
 def _without_data(text: str) -> str:
-    """Embedded images and files are named instead."""
     return _DATA.sub(
         lambda data: f"(data: {data[1] or 'unknown'}, {len(data[2]) * 3 // 4:,} bytes)", text
     )

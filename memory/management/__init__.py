@@ -1,1 +1,0 @@
-"""What the pipeline does outside of requests: commands, and what tasks and commands share."""

@@ -1,4 +1,4 @@
-"""What the pipeline knows about each workspace, in the database."""
+"""Models of the memory pipeline."""
 
 from memory.models.approval import LargePrune, StagedHunk
 from memory.models.digest import DreamDigest

@@ -1,4 +1,4 @@
-"""Changes of Dream's that wait for a person, and runs that took much out of a file."""
+"""Dream's changes that wait for a decision, and runs that removed much from a file."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,13 +9,13 @@ from memory.models.dream import DreamRun
 
 
 class StagedHunk(models.Model):
-    """A change that a run would make, until a person decides on it; then what became of it.
+    """A change that a run would make until a person decides on it, and the decision.
 
-    It holds texts: whoever looks for every copy of one looks here, too.
+    It holds texts: a search for every copy of a text includes this table.
     """
 
     class State(models.TextChoices):
-        """As ``memory.approval.values.State``; a conflict is a waiting one, as seen now."""
+        """As ``memory.approvals.values.State``; a conflict is stored as waiting."""
 
         WAITING = "waiting"
         ACCEPTED = "accepted"
@@ -25,13 +25,16 @@ class StagedHunk(models.Model):
         SUPERSEDED = "superseded"
         VOID = "void"
 
+    # The actor of a line that goes because a person asked in a conversation to forget it.
+    WISH = "command"
+
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="staged_hunks")
-    # The run that staged it; a later one that changed it takes its place.
+    # The run that staged it, or the last one that changed it.
     run = models.ForeignKey(DreamRun, on_delete=models.SET_NULL, null=True, related_name="hunks")
-    # Who wrote it: ``dream`` or ``review``.
+    # ``dream``, ``review``, or ``WISH``.
     actor = models.CharField(max_length=16)
     path = models.CharField(max_length=512)
-    # ``memory.approval.values.Piece`` but for its order among the file's others.
+    # ``memory.approvals.values.Piece`` without its order among the file's others.
     kind = models.CharField(max_length=8)
     piece = models.JSONField()
     number = models.PositiveIntegerField(default=0)
@@ -39,10 +42,10 @@ class StagedHunk(models.Model):
     sources = models.JSONField(default=list)
     reason = models.TextField(blank=True)
     state = models.CharField(max_length=12, choices=State, default=State.WAITING)
-    # What a person had written in its place, if they did.
+    # What a person had written instead, or asked in a conversation to have forgotten.
     is_edited = models.BooleanField(default=False)
     text = models.TextField(blank=True)
-    # Entries that Dream is shown again because of the verdict.
+    # Entries that Dream is shown again because of the decision.
     offered = models.JSONField(default=list)
     decided_by = models.BigIntegerField(null=True)
     staged_at = models.DateTimeField(db_default=Now())
@@ -59,20 +62,24 @@ class StagedHunk(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Number, file and state."""
         return f"hunk {self.pk} of {self.path}, {self.state}"
+
+    @property
+    def is_wish(self) -> bool:
+        """True for a line that goes because a person asked in a conversation to forget it."""
+        return self.actor == self.WISH
 
 
 class LargePrune(models.Model):
-    """A run that took much out of one file, until a person has seen to it."""
+    """A run that removed much from one file, until a person has decided."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="large_prunes")
     run = models.ForeignKey(DreamRun, on_delete=models.CASCADE, related_name="prunes")
     path = models.CharField(max_length=512)
-    # Characters taken out, and how long the file was before.
+    # Characters removed, and the file's length before.
     chars = models.PositiveIntegerField()
     size = models.PositiveIntegerField()
-    # Of each line: text, heading, kind, archive_id.
+    # For each line: text, heading, kind, archive_id.
     lines = models.JSONField(default=list)
     noted_at = models.DateTimeField(db_default=Now())
     dismissed_at = models.DateTimeField(null=True)
@@ -91,5 +98,4 @@ class LargePrune(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Run and file."""
         return f"prune of {self.path} in {self.run_id}"

@@ -1,4 +1,4 @@
-"""What a summariser made of raw entries, kept until Dream is done with them."""
+"""Summaries of raw entries, kept until Dream has read these."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,10 +7,10 @@ from jenny.accounts.models import Workspace
 
 
 class DreamDigest(models.Model):
-    """The facts found in one raw text, so that no later run pays for them again.
+    """The facts of one raw text, so that no later run pays for them again.
 
-    ``key`` is the hash of the text that was summarised: where a part of it was changed, forgotten
-    or erased since, the digest does not count. ``cursor``: the last entry that it stands for.
+    ``key`` is the hash of the summarised text: once a part of it is changed, forgotten or erased,
+    the digest no longer counts. ``cursor`` is the last of its entries.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_digests")
@@ -25,5 +25,4 @@ class DreamDigest(models.Model):
         ]
 
     def __str__(self) -> str:
-        """What it stands for."""
         return f"digest up to entry {self.cursor}"

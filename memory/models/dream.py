@@ -1,9 +1,9 @@
-"""Dream's runs, whose turn it is, and what comes back: one run at a time in each workspace.
+"""Dream runs and their entries: one run at a time in each workspace.
 
-The row decides. It is claimed under a unique constraint, carries the workspace's next epoch, and
-is alive while its holder's heartbeat is young; times are the database's own, so that hosts need not
-agree on one. Whoever takes a dead run over does so under the workspace's lock, under which every
-write asks ``may_write``: a holder that was paused and wakes up writes nothing.
+A run is claimed under a unique constraint, carries the workspace's next epoch, and is alive while
+its heartbeat is recent; times are the database's own, so that hosts need not agree. A dead run is
+taken over under the workspace's lock, under which every write asks ``may_write``: a holder that
+was paused and wakes up writes nothing.
 """
 
 from datetime import timedelta
@@ -14,13 +14,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.models.prepared import PreparedUpdate, number_slot, text_slot
+from jenny.accounts.services.prepared_statements import PreparedUpdate, number_slot, text_slot
 from jenny.agent.tokens import Usage
 
 BEAT_SECONDS = 3.0
-# A holder whose heart has not beaten for so long is dead.
+# A holder without a heartbeat for this long is dead.
 DEAD_AFTER = timedelta(seconds=30)
-# A queued run that nobody took is sent to the queue again after this.
+# A queued run that nobody claimed is sent again after this.
 SEND_AGAIN_AFTER = timedelta(minutes=5)
 RUN_PREFIX = "dream:"
 _MAY_WRITE = """
@@ -33,37 +33,36 @@ WHERE memory_dreamrun.id = %s AND memory_dreamrun.state = %s
 
 
 class DreamState(models.Model):
-    """What runs of one workspace leave to the next."""
+    """State that the runs of one workspace leave to the next."""
 
     workspace = models.OneToOneField(
         Workspace, primary_key=True, on_delete=models.CASCADE, related_name="dream_state"
     )
-    # The epoch of the newest run that was begun.
+    # The epoch of the newest run.
     epoch = models.BigIntegerField(default=0)
-    # How many entries a batch may have: halved when one batch has failed twice in a row.
+    # Largest batch: halved when one batch has failed twice in a row.
     batch_most = models.PositiveIntegerField(default=0)
     batch_key = models.CharField(max_length=64, blank=True)
     batch_failures = models.PositiveIntegerField(default=0)
-    # What stands on every page until its cause is gone: kind, sentence.
+    # Alarms shown on every page until their cause is gone: kind, message.
     alarms = models.JSONField(default=list)
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"dream state of {self.workspace_id}"
 
     @classmethod
     def of(cls, workspace: Workspace) -> Self:
-        """The row of *workspace*, made when missing."""
+        """Return the row of *workspace*, created when missing."""
         row, _ = cls.objects.get_or_create(workspace=workspace)
         return row
 
 
 class DreamEntry(models.Model):
-    """An entry of the history that a run could not be done with, by its number."""
+    """A history entry that a run could not process, by number."""
 
     class Place(models.TextChoices):
-        """Where it stands: it comes back by itself, it is offered again though Dream's place
-        is past it, or it was given up and waits for a person."""
+        """The entry comes back by itself, is requeued though Dream's cursor is past it, or was
+        set aside and waits for a person."""
 
         WAITING = "waiting"
         REOFFERED = "reoffered"
@@ -72,9 +71,8 @@ class DreamEntry(models.Model):
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_entries")
     cursor = models.BigIntegerField()
     place = models.CharField(max_length=16, choices=Place, default=Place.WAITING)
-    # From how many runs it has come back, since it took this place.
+    # Runs from which it came back, since it has this state.
     tries = models.PositiveIntegerField(default=0)
-    # How the newest of them ended (a run's status).
     last_status = models.CharField(max_length=24, blank=True)
     why = models.TextField(blank=True)
     # How often a raw entry could not be summarised.
@@ -87,21 +85,18 @@ class DreamEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Number and place."""
         return f"entry {self.cursor}, {self.place}"
 
 
 class DreamRun(models.Model):
-    """One run of Dream: how it came about, who holds it, and all that is known of what it did."""
-
     class State(models.TextChoices):
-        """How far it is."""
-
         QUEUED = "queued"
         RUNNING = "running"
         ENDED = "ended"
 
     LIVE = (State.QUEUED, State.RUNNING)
+    # The status of a run without entries.
+    NOTHING = "nothing_pending"
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_runs")
     trigger = models.CharField(max_length=16)
@@ -114,28 +109,28 @@ class DreamRun(models.Model):
     sent_at = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
-    # After this the heartbeat is not renewed any more, whatever the holder does.
+    # The heartbeat is not renewed after this, whatever the holder does.
     deadline_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
-    # Who is to be told of the outcome, in words of whoever asked; and whether that was done.
+    # The recipient of the outcome, in the requester's words; and whether it was notified.
     asker = models.CharField(max_length=200, blank=True)
     was_told = models.BooleanField(default=False)
 
-    sentence = models.TextField(blank=True)
+    message = models.TextField(blank=True)
     why = models.TextField(blank=True)
     cursor_from = models.BigIntegerField(null=True)
     cursor_to = models.BigIntegerField(null=True)
-    # Entries with verdicts, attempted writes, what was given up, versions, ids in the archive.
+    # Entries with their outcomes, attempted writes, what was set aside, versions, archive ids.
     entries = models.JSONField(default=list)
     writes = models.JSONField(default=list)
     set_aside = models.JSONField(default=list)
     commits = models.JSONField(default=list)
     archived = models.JSONField(default=list)
     snapshot = models.CharField(max_length=64, blank=True)
-    # Sentences about what went wrong beside the outcome, and what a person should know.
+    # Sentences about problems beside the outcome and other news for a person.
     notes = models.JSONField(default=list)
     report = models.JSONField(default=dict)
-    # What became of the review pass (``memory.dream.reviewing.review``); empty when none was due.
+    # The review pass (``memory.dream.review.review_pass``); empty without one.
     review = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True)
     preset = models.CharField(max_length=64, blank=True)
@@ -167,29 +162,26 @@ class DreamRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Number and state."""
         return f"dream run {self.pk}, {self.status or self.state}"
 
     @property
     def name(self) -> str:
-        """What its writes name it by."""
         return f"{RUN_PREFIX}{self.pk}"
 
     @property
     def told(self) -> str:
-        """What whoever asked is told: what the review did, the outcome, what should be known
-        beside it, and what the run did."""
+        """The message to the requester: the review, the outcome, notes, and the changes."""
         review = self.review.get("told", "") if isinstance(self.review, dict) else ""
         markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
         page = f"[Run {self.pk}](/memory/runs/{self.pk}/) on the Memory page." if markdown else ""
-        # One cause may have kept several steps from their work.
-        notes = [note for note in dict.fromkeys(self.notes) if note not in self.sentence]
-        parts = (review, self.sentence, *notes, markdown, page)
+        # One cause may have stopped several steps.
+        notes = [note for note in dict.fromkeys(self.notes) if note not in self.message]
+        parts = (review, self.message, *notes, markdown, page)
         return "\n\n".join(part for part in parts if part)
 
     @property
     def tokens(self) -> int:
-        """All tokens, as the provider counted them."""
+        """All tokens, as counted by the provider."""
         return (
             self.input_tokens
             + self.output_tokens
@@ -199,7 +191,6 @@ class DreamRun(models.Model):
 
     @classmethod
     def begin(cls, workspace: Workspace, trigger: str, asker: str = "") -> Self | None:
-        """A queued run; ``None``: the workspace has one that is queued or under way."""
         try:
             with transaction.atomic():
                 return cls.objects.create(
@@ -210,12 +201,11 @@ class DreamRun(models.Model):
 
     @classmethod
     def live_of(cls, workspace: Workspace) -> Self | None:
-        """The workspace's queued or running run."""
         return cls.objects.filter(workspace=workspace, state__in=cls.LIVE).first()
 
     @classmethod
     def claim(cls, pk: int, holder: str, seconds: float) -> Self | None:
-        """Take a queued run for at most *seconds*; ``None``: somebody has it, or it is over."""
+        """Claim a queued run for at most *seconds*; ``None``: it is claimed already, or over."""
         with transaction.atomic():
             won = cls.objects.filter(pk=pk, state=cls.State.QUEUED).update(
                 state=cls.State.RUNNING,
@@ -235,24 +225,24 @@ class DreamRun(models.Model):
         return run
 
     def beat(self) -> bool:
-        """Say that the holder lives. ``False``: the run was taken over, or its time is over."""
+        """Renew the heartbeat. ``False``: the run was taken over, or its time is over."""
         mine = self._mine().filter(deadline_at__gt=Now())
         return bool(mine.update(heartbeat_at=Now()))
 
     def may_write(self) -> bool:
-        """Whether the run is still its holder's; asked under the workspace's lock."""
-        # In plain words of the database: it is asked several times for each write.
+        """True while the run is its holder's; asked under the workspace's lock."""
+        # Plain SQL, since it is asked several times for each write.
         with connection.cursor() as cursor:
             cursor.execute(_MAY_WRITE, [self.pk, self.State.RUNNING, self.holder, self.epoch])
             return cursor.fetchone() is not None
 
     @classmethod
     def dead(cls) -> "models.QuerySet[Self]":
-        """Running runs whose holder is dead."""
+        """Return running runs whose holder is dead."""
         return cls.objects.filter(state=cls.State.RUNNING, heartbeat_at__lt=Now() - DEAD_AFTER)
 
     def take_over(self) -> bool:
-        """End a dead run; under the workspace's lock. ``False``: it lives, or has ended."""
+        """End a dead run under the workspace's lock. ``False``: it is alive, or has ended."""
         won = (
             type(self)
             .dead()
@@ -264,11 +254,10 @@ class DreamRun(models.Model):
         return bool(won)
 
     def note(self, **facts: object) -> None:
-        """Keep what is known by now; nothing once it was taken over."""
+        """Store the present state; nothing once the run was taken over."""
         self._mine().update(**facts)
 
     def spend(self, usage: Usage) -> None:
-        """Add what one request used."""
         tokens = {name: getattr(usage, name) for name in _TOKENS}
         _SPENT.run(run=self.pk, holder=self.holder, epoch=self.epoch, **tokens)
 

@@ -1,4 +1,4 @@
-"""When each workspace's next scheduled run of Dream is due."""
+"""The next scheduled Dream run of each workspace."""
 
 from datetime import datetime
 from typing import Self
@@ -9,26 +9,26 @@ from jenny.accounts.models import Workspace
 
 
 class DreamSchedule(models.Model):
-    """A workspace's deadline, which outlives restarts, and the settings it was worked out from."""
+    """A workspace's deadline, which survives restarts, and the settings from which it was
+    computed."""
 
     workspace = models.OneToOneField(
         Workspace, primary_key=True, on_delete=models.CASCADE, related_name="dream_schedule"
     )
-    # None: never.
+    # ``None``: never.
     next_dream_at = models.DateTimeField(null=True, db_index=True)
     timing = models.JSONField(default=dict)
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"schedule of {self.workspace_id}"
 
     @classmethod
     def due(cls, now: datetime, *, most: int) -> list[Self]:
-        """The rows whose deadline is over, the longest waiting first: one indexed query."""
+        """Return rows that are due, the longest waiting first, with one indexed query."""
         rows = cls.objects.filter(next_dream_at__lte=now, workspace__deleted_at=None)
         return list(rows.select_related("workspace__owner").order_by("next_dream_at")[:most])
 
     def claim(self, following: datetime | None) -> bool:
-        """Take this deadline and set the *following* one; ``False``: another dispatcher has it."""
+        """Claim this deadline and set the *following* one. ``False``: another dispatcher has it."""
         mine = DreamSchedule.objects.filter(pk=self.pk, next_dream_at=self.next_dream_at)
         return bool(mine.update(next_dream_at=following))

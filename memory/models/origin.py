@@ -1,30 +1,28 @@
-"""Where lines of memory files come from, and what turns of chats changed in them."""
-
 from django.db import models
 
 from jenny.accounts.models import Workspace
 
 
 class LineOrigin(models.Model):
-    """A line's part in a write: it came, moved, was reworded, took another's place, or left.
+    """A line's part in a write: added, moved, reworded, replaced another, or removed.
 
-    It is found by the digest of its normal form, whichever file it stands in by now. No text.
+    It is found by the digest of its normal form, whichever file it is in now. It holds no text.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="origins")
-    # One act on one file, as it was noted in the workspace; the same note twice is one row.
+    # One write of one file, as noted in the workspace; a repeated note is one row.
     act = models.CharField(max_length=24)
     number = models.PositiveIntegerField()
     path = models.CharField(max_length=512)
     digest = models.CharField(max_length=64)
     relation = models.CharField(max_length=12)
-    # Digests of the lines it stands for, and the file they stood in, if another.
+    # Digests of the lines that it replaces, and their file, if another.
     was = models.JSONField(default=list)
     was_path = models.CharField(max_length=512, blank=True)
     actor = models.CharField(max_length=16)
     account = models.BigIntegerField(null=True)
     run = models.CharField(max_length=128, blank=True)
-    # Cursors of the history that the write rests on, and those named that it does not have.
+    # Entries on which the write rests, and named entries that the history lacks.
     sources = models.JSONField(default=list)
     missing = models.JSONField(default=list)
     reason = models.TextField(blank=True)
@@ -40,14 +38,14 @@ class LineOrigin(models.Model):
         ]
 
     def __str__(self) -> str:
-        """What came of which line."""
         return f"{self.relation} {self.digest[:12]} in {self.path}"
 
 
 class TurnChange(models.Model):
-    """What one turn of a chat did to one memory file: before its first write, and after its last.
+    """Changes of one chat turn or one form to one memory file: contents before its first and after
+    its last write.
 
-    It holds texts: whoever looks for every copy of one looks here, too.
+    It holds texts: a search for every copy of a text includes this table.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="turn_changes")
@@ -67,5 +65,4 @@ class TurnChange(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Run and file."""
         return f"{self.run} in {self.path}"

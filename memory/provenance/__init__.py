@@ -1,9 +1,9 @@
-"""Where each line of a memory file comes from.
+"""Origins of the lines of memory files.
 
-A ledger in the database has a row for every line that came, moved, was reworded or left: the
-SHA-256 of its normal form, the file, who wrote it in which run, and the entries of the history
-that the write rests on. It holds no texts. Writes leave their rows in the workspace first
-(``record``), and ``memory.management.origins`` takes them over.
+A table has a row for every line that was added, moved, reworded or removed: the SHA-256 of its
+normal form, the file, the author and run, and the history entries on which the write rests. It
+holds no texts. Writes note their rows in the workspace first (``record``), and
+``memory.services.origins`` stores them.
 """
 
 from memory.provenance.lines import Origin, derive

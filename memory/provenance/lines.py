@@ -1,4 +1,4 @@
-"""What an act did to the lines of memory files: which came, and what each stands for."""
+"""Derives what a write did to the lines of memory files, and which lines each new one replaces."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jenny.workspace import diffs
-from jenny.workspace.rules import Change
-from memory.facts import Fact, decoded, digest, facts
-from memory.near import Index, is_typo_of
+from jenny.workspace.write_rules import Change
+from memory.facts import Fact, decoded, digest, digests, facts
+from memory.text_similarity import Index, is_typo_of
 
 type Relation = Literal["added", "moved", "reworded", "replaced", "removed"]
 
-# Beyond so many lines on one side only equal ones are paired: a file that is written anew.
+# With more lines on one side only equal ones are paired: the file was rewritten.
 _COMPARED = 2_000
 _ALIKE = 5
-# A line that takes the place of several stands for so many of them.
+# A line replaces at most so many.
 _REPLACED = 8
 _LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A line's part in an act: the digest of its normal form; *was*: digests of the lines that it
-    stands for, in the file *was_path* (empty: the same file)."""
+    """A line's part in a write: the digest of its normal form; *was*: digests of the lines that
+    it replaces, in the file *was_path* (empty: the same file)."""
 
     path: str
     digest: str
@@ -40,7 +40,7 @@ class _Line:
 
 
 def derive(changes: Sequence[Change]) -> list[Origin]:
-    """What the act of these *changes* did, each line that came with what it stands for."""
+    """Return each line that the *changes* add, with what it replaces."""
     came: list[_Line] = []
     left: list[_Line] = []
     for change in changes:
@@ -62,7 +62,7 @@ def _lines(path: str, data: bytes | None) -> list[_Line]:
 
 
 def _without(lines: list[_Line], others: list[_Line]) -> list[_Line]:
-    """The lines that are not among the others, each as often as there are more of it."""
+    """Return the lines that are not among the others, counting repetitions."""
     there = Counter(line.digest for line in others)
     found = []
     for line in lines:
@@ -74,7 +74,7 @@ def _without(lines: list[_Line], others: list[_Line]) -> list[_Line]:
 
 
 class _Pairs:
-    """The lines that left an act's files, each to be given to at most one that came."""
+    """The removed lines of a write; each is paired with at most one added line."""
 
     def __init__(self, left: list[_Line], changes: Sequence[Change]) -> None:
         self._left = left
@@ -88,7 +88,6 @@ class _Pairs:
             self._at[line.path, line.fact.first] = number
 
     def origin(self, line: _Line) -> Origin:
-        """The line that came, with what it stands for."""
         same = self._same.get(line.digest, [])
         while same:
             at = same.pop(0)
@@ -105,7 +104,6 @@ class _Pairs:
         return Origin(line.path, line.digest, "added")
 
     def rest(self) -> list[_Line]:
-        """What left and was given to none."""
         return [self._left[at] for at in sorted(self._free)]
 
     def _near(self, line: _Line) -> int | None:
@@ -125,11 +123,17 @@ class _Pairs:
         old = [self._left[number] for number in at]
         self._free.difference_update(at)
         was_path = old[0].path if old[0].path != line.path else ""
-        return Origin(line.path, line.digest, relation, tuple(row.digest for row in old), was_path)
+        return Origin(
+            line.path,
+            line.digest,
+            relation,
+            tuple(one for row in old for one in digests(row.fact.text)),
+            was_path,
+        )
 
 
 def _replaced(change: Change) -> dict[int, range]:
-    """For each line that came in a file, the lines in whose place it stands; from 1."""
+    """Map each added line of a file to the lines that it replaces; from 1."""
     old, new = diffs.lines_of(change.old), diffs.lines_of(change.new)
     found: dict[int, range] = {}
     if not old or not new:
@@ -138,7 +142,7 @@ def _replaced(change: Change) -> dict[int, range]:
         if tag != "replace":
             continue
         for number in range(k, m):
-            # Of as many lines as before, each stands in the place of one.
+            # With equally many lines, each replaces one.
             at = i + number - k
             rows = range(at, at + 1) if j - i == m - k else range(i, min(j, i + _LOOKED_AT))
             found[number + 1] = range(rows.start + 1, rows.stop + 1)

@@ -1,7 +1,7 @@
-"""Notes, right before an act lands, where its lines come from (``jenny.workspace.spool``).
+"""Notes the origins of lines right before a write (``jenny.workspace.ledger_queue``).
 
-It stops no write: what cannot be noted is found by the versions' blame later. A note of an act
-that a crash kept from landing is harmless, since rows are found by what a line says.
+It stops no write: the blame of the versions finds later what was not noted. The note of a write
+that a crash prevented is harmless, since rows are found by a line's text.
 """
 
 import base64
@@ -12,46 +12,46 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from jenny.workspace import spool
+from jenny.workspace import ledger_queue
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.rules import Change
+from jenny.workspace.write_rules import Change
 from memory import files
 from memory.provenance.lines import derive
 
 logger = logging.getLogger(__name__)
 
 NAME = "origins.jsonl"
-# What a turn of a chat changed is kept whole, so that it can be shown and taken back.
+# Changes of chat turns and of the pages are kept with their contents, so that they can be shown and
+# reverted.
 TURN = "turn:"
+PAGE = "page:"
 KEPT_BYTES = 1_000_000
 
 
 def record(changes: Sequence[Change]) -> None:
-    """Note an act. A sink of the funnel (``memory.funnel.register_sink``)."""
+    """Note a write. A sink of the write rules (``memory.write_rules.register_sink``)."""
     watched = [change for change in changes if is_watched(change)]
     if not watched:
         return
     try:
-        spool.add(watched[0].workspace, NAME, _rows(watched))
+        ledger_queue.add(watched[0].workspace, NAME, _rows(watched))
     except (OSError, WorkspaceError) as error:
         logger.warning("origin of lines not noted: %s", error)
 
 
 def record_outside(changes: Sequence[Change]) -> None:
-    """Note edits that were found on disk. A listener of the versions
-    (``jenny.workspace.versions.outside``), which may tell of the same ones twice."""
+    """Note edits that were found on disk. A listener of
+    ``jenny.workspace.versions.commits``, which may report the same edits twice."""
     record(changes)
 
 
 def is_watched(change: Change) -> bool:
-    """Whether its lines have origins: memory files and skills."""
     if files.skill_of(change.path) is not None:
         return True
     return files.memory_file(change.workspace, change.path) is not None
 
 
 def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """One row for each file of the act."""
     origins = derive(changes)
     at = dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")
     return [
@@ -76,7 +76,7 @@ def _rows(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 
 def _contents(change: Change) -> dict[str, Any]:
-    if not change.actor.run.startswith(TURN):
+    if not change.actor.run.startswith((TURN, PAGE)):
         return {}
     if max(len(change.old or b""), len(change.new or b"")) > KEPT_BYTES:
         return {}
@@ -84,10 +84,14 @@ def _contents(change: Change) -> dict[str, Any]:
 
 
 def packed(data: bytes | None) -> str | None:
-    """A content as text; ``None``: there is no file."""
+    """Encode a content as text; ``None``: there is no file."""
     return None if data is None else base64.b64encode(zlib.compress(data, 1)).decode("ascii")
 
 
 def unpacked(text: str | None) -> bytes | None:
-    """What ``packed`` made. Raises ``ValueError`` or ``zlib.error`` when it is damaged."""
+    """Decode a text of ``packed``.
+
+    Raises:
+        ValueError, zlib.error: it is damaged.
+    """
     return None if text is None else zlib.decompress(base64.b64decode(text, validate=True))

@@ -1,4 +1,4 @@
-"""What is known of a line, as values; and the way to what was said, which is known above."""
+"""Values of a line's origin, and the registered look-up of messages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from datetime import datetime
 from pathlib import Path
 
 from jenny.workspace.versions.messages import Version
-from memory.history.entries import Entry
+from memory.history.entries import HistoryEntry
 from memory.provenance.lines import Relation
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A write in which the line, or one that it goes back to, came: by whom, in which run, on
-    which entries it rests (*missing*: those that the history did not have), and what it stood
-    for. *is_own*: it is about the line as it stands, not about one it goes back to."""
+    """A write that added the line or one of its predecessors: author, run, entries on which it
+    rests (*missing*: those that the history lacked), and what it replaced. *is_own*: it added
+    the line itself."""
 
     path: str
     relation: Relation
@@ -31,7 +31,7 @@ class Writing:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message: its id, ``user`` or ``answer``, when, the beginning of its text, its page."""
+    """A message: its id, ``user`` or ``answer``, time, the beginning of its text, its page."""
 
     id: int
     who: str
@@ -42,7 +42,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Messages of one conversation, oldest first; *more*: how many are not among them."""
+    """Messages of one conversation, oldest first; *more* counts those left out."""
 
     conversation: str
     title: str
@@ -52,18 +52,17 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class WhyEntry:
-    """An entry of the history that a write rests on; ``None`` where it is there no more."""
+    """A history entry on which a write rests; ``None``: the history no longer has it."""
 
     cursor: int
-    entry: Entry | None
+    entry: HistoryEntry | None
     speech: Speech | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a line stands where it stands. *writes*: newest first. *version*: the version that
-    brought it, where the ledger knows no write. *speech*: what was said in the turns of chats
-    that wrote it themselves."""
+    """The explanation of a line. *writes* are newest first. *version* added the line when no
+    write is recorded. *speech* are the messages of the chat turns that wrote it."""
 
     path: str
     line: int
@@ -72,13 +71,12 @@ class Why:
     entries: tuple[WhyEntry, ...] = ()
     speech: tuple[Speech, ...] = ()
     version: Version | None = None
-    sentence: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Whose messages are asked for: those of a run of the chat, or from first to last, as far as
-    they were said before *until*."""
+    """The messages to look up: those of a chat run, or from first to last, said before *until*."""
 
     root: Path
     run: str = ""
@@ -91,11 +89,11 @@ _SPEECH: list[Callable[[Anchor], Speech | None]] = []
 
 
 def register_speech(asked: Callable[[Anchor], Speech | None]) -> None:
-    """Let *asked* look up messages: they are kept above this floor."""
+    """Register the look-up of messages, which a higher layer stores."""
     if asked not in _SPEECH:
         _SPEECH.append(asked)
 
 
 def speech(anchor: Anchor) -> Speech | None:
-    """The messages that are meant; ``None``: they are gone, or nobody knows them."""
+    """Return the messages; ``None`` when they are deleted or unknown."""
     return next((found for asked in _SPEECH if (found := asked(anchor))), None)

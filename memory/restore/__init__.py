@@ -1,6 +1,6 @@
-"""Bringing a workspace back to how it was, with what the memory asks of it: ledgers are put
-together and never rewound, what is forgotten stays away, what leaves the memory is archived, and
-entries whose facts go are shown to Dream again.
+"""Restores a workspace under the memory's rules.
 
-``preparing`` finds out what that means now, ``engine`` does it.
+Ledgers are merged and never rewound, forgotten lines stay away, what leaves the memory is
+archived, and entries whose facts are removed are shown to Dream again. ``plan`` computes the
+effects, ``engine`` applies them.
 """

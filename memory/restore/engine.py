@@ -1,9 +1,9 @@
-"""Doing a restore.
+"""Applies a restore.
 
-What is to come is verified and staged while everybody goes on working. Then, under the locks of the
-store, the workspace and the history: a run of Dream is ended, pending edits get their version, the
-state before becomes a snapshot, it is looked again at what has to change, and all of it is swapped
-at once. A crash leaves the old or the new state, settled by whoever opens the workspace next.
+The new contents are verified and staged while everybody goes on working. Then, under the locks of
+the store, the workspace and the history, a Dream run is ended, pending edits get their version,
+the present state becomes a snapshot, the plan is made again, and all files are replaced at once.
+A crash leaves the old or the new state; whoever opens the workspace next completes it.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from jenny.workspace import acts, journal, locks, paths, rules
+from jenny.workspace import (
+    bulk_replace,
+    bulk_replace_journal,
+    locks,
+    paths,
+    transaction_journal,
+    transactions,
+    write_rules,
+)
+from jenny.workspace.bulk_replace_journal import MoveSignature, Stage, Staged
 from jenny.workspace.errors import (
     RestoreRefused,
     VersionsOff,
@@ -22,25 +31,22 @@ from jenny.workspace.errors import (
 )
 from jenny.workspace.files import Actor, Change
 from jenny.workspace.locks import Level
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.objects import Objects
-from jenny.workspace.snapshots.restoring.sources import Source
+from jenny.workspace.snapshots.restore_plan import Source
 from jenny.workspace.snapshots.scan import Found
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from jenny.workspace.snapshots.values import FileRow, counted
-from jenny.workspace.swap import staging, swapping
-from jenny.workspace.swap.book import Stamp
-from jenny.workspace.swap.staging import Stage, Staged
-from jenny.workspace.versions import record, scan
+from jenny.workspace.versions import commits, tracked_files
 from jenny.workspace.versions.messages import Version
 from memory import files
 from memory.history import cursors
 from memory.history.entries import FILE
-from memory.merging import is_history, texts
-from memory.restore.preparing import is_watched, prepare
-from memory.restore.values import Asked, Hands, Prepared, Progress, Restored
+from memory.merge import is_history, texts
+from memory.restore.plan import is_watched, prepare
+from memory.restore.values import Prepared, Progress, Restored, RestoreRequest, RestoreServices
 
-# Shares of the way, of a hundred.
+# Progress at each step, in percent.
 _VERIFIED, _SAVED, _STAGED, _LOCKED, _SWAPPED = 20, 35, 80, 84, 96
 _LOCK_SECONDS = 60.0
 _FILE_MODE = 0o644
@@ -50,21 +56,21 @@ def restore(
     root: Path,
     store: Store,
     source_of: Callable[[Objects], Source],
-    asked: Asked,
+    asked: RestoreRequest,
     *,
-    hands: Hands,
+    hands: RestoreServices,
     now: datetime,
     progress: Progress = lambda percent, doing: None,  # noqa: ARG005 - nobody is told
 ) -> Restored:
-    """Bring the workspace at *root* back to what the source has. *now*: aware.
+    """Restore the workspace at *root* to the source's state. *now* is aware.
 
     Raises:
-        RestoreRefused: the plan is another one than the one agreed to.
+        RestoreRefused: the plan differs from the confirmed one.
         StoreBroken, SnapshotFailed, SnapshotUnknown, UndoRefused, WriteRefused, WriteFailed,
-        LockTimeout, FileMissing: nothing was changed.
+            LockTimeout, FileMissing: nothing was changed.
     """
     real = paths.real_root(root)
-    staging.sweep(real)
+    bulk_replace_journal.sweep(real)
     if not store.exists:
         create(store, real, asked.trigger, now=now, label=asked.label)
     with store.open() as repo:
@@ -72,7 +78,7 @@ def restore(
         progress(0, "Checking that every file of it is whole.")
         source.verify()
         progress(_VERIFIED, "Saving how it is now.")
-        # The slow part of the snapshot before, while others go on.
+        # The slow part of the snapshot before the restore is done while others go on.
         before = create(store, real, asked.trigger, now=now, label=asked.label).snapshot
         try:
             with Stage(real) as stage:
@@ -88,14 +94,12 @@ def restore(
 
 @dataclass
 class _Restore:
-    """One restore."""
-
     root: Path
     store: Store
     repo: Objects
     source: Source
-    asked: Asked
-    hands: Hands
+    asked: RestoreRequest
+    hands: RestoreServices
     now: datetime
     stage: Stage
     progress: Progress
@@ -103,7 +107,7 @@ class _Restore:
     notes: list[str] = field(default_factory=list)
 
     def begun(self) -> Prepared:
-        """Stage what can be staged beforehand."""
+        """Stage the contents that can be staged without the locks."""
         prepared = self._prepared()
         self._agreed(prepared)
         self._stage(prepared, first=True)
@@ -111,12 +115,11 @@ class _Restore:
         return prepared
 
     def done(self) -> Restored:
-        """Do it, under the locks."""
         self.progress(_STAGED, "Waiting until nobody writes in the workspace.")
         with ExitStack() as held:
-            # The store first: it is locked before its workspace.
+            # The store is locked before its workspace.
             held.enter_context(self.store.write())
-            held.enter_context(acts.locked(self.root, timeout=_LOCK_SECONDS))
+            held.enter_context(transactions.lock_workspace(self.root, timeout=_LOCK_SECONDS))
             held.enter_context(locks.hold(self.root, Level.HISTORY, timeout=_LOCK_SECONDS))
             self.hands.check()
             if told := self.hands.stop():
@@ -124,8 +127,8 @@ class _Restore:
             self._versions()
             prepared = self._prepared()
             self._agreed(prepared)
-            # After the look: what is changed outside from here on is not what was looked at, and
-            # is kept beside.
+            # After the plan: what changes outside from here on differs from the plan and is kept
+            # beside.
             before = create(
                 self.store, self.root, self.asked.trigger, now=self.now, label=self.asked.label
             ).snapshot
@@ -152,7 +155,7 @@ class _Restore:
         )
 
     def _agreed(self, prepared: Prepared) -> None:
-        """Hold the plan against the one that a person agreed to."""
+        """Compare the plan with the one that a person confirmed."""
         if self.asked.expect and self.asked.expect != prepared.plan.token:
             message = (
                 "Other files would change by now than those that you were shown. Nothing was "
@@ -161,16 +164,16 @@ class _Restore:
             raise RestoreRefused(message)
 
     def _versions(self) -> tuple[Version, ...]:
-        """Make versions of what is in none yet."""
+        """Commit edits that are in no version yet."""
         try:
-            return record.commit_pending(self.root).versions
+            return commits.commit_pending(self.root).versions
         except VersionsOff as error:
-            self.notes.append(f"No version was made: {error.sentence}")
+            self.notes.append(f"No version was made: {error.message}")
             return ()
 
     def _stage(self, prepared: Prepared, *, first: bool = False) -> None:
-        """Stage the contents that are not staged yet; those of the memory only under the locks,
-        since what may come back of them can change until then."""
+        """Stage contents that are not staged yet. Those of the memory wait for the locks, since
+        the rules about them can change until then."""
         rows = [*prepared.plan.changed, *prepared.plan.added]
         total = sum(row.size for row in rows) or 1
         given = 0
@@ -191,12 +194,12 @@ class _Restore:
         self.staged[row.path, sha, row.mode] = staged
 
     def _swapped(self, prepared: Prepared) -> int:
-        """Swap everything; how many staged changes are void by it."""
+        """Replace all files; return how many pending changes become invalid."""
         plan = prepared.plan
         self._stage(prepared)
         changes = self._changes(prepared)
-        rules.ask(changes)
-        kept = rules.companions(changes)
+        write_rules.check_write(changes)
+        kept = write_rules.companions(changes)
         for found in plan.removed:
             self.stage.remove(found.path, _stamp(found))
         for path, mode in plan.gone:
@@ -212,17 +215,18 @@ class _Restore:
         self._ledgers(prepared, kept)
         swap = self.stage.ready()
         self.hands.check()
-        # Before anything lands: should the process die now, entries are shown once too often.
+        # Before the files are replaced: if the process dies now, entries are only shown once too
+        # often.
         voided = self.hands.void() if prepared.touches_memory else 0
         if prepared.reoffer:
             self.hands.offer(prepared.reoffer)
         written = [row.path for row in (*plan.changed, *plan.added)]
         self.hands.hear([*written, *(found.path for found in plan.removed)])
         try:
-            rules.act(changes)
-            swapping.carry_out(self.root, swap, progress=self._moved)
+            write_rules.act(changes)
+            bulk_replace.commit_replace(self.root, swap, progress=self._moved)
         except WorkspaceError:
-            if not journal.pending(self.root):  # else it may be finished yet
+            if not transaction_journal.pending(self.root):  # else it may be finished yet
                 self.hands.unvoid()
             raise
         return voided
@@ -233,22 +237,27 @@ class _Restore:
             self.progress(percent, f"Replacing the files: {done:,} of {of:,} done.")
 
     def _changes(self, prepared: Prepared) -> list[Change]:
-        """What the write rules are asked about."""
         reason = "imported" if self.asked.trigger == "import" else "restored"
         actor = Actor("restore", self.asked.account, f"from {self.asked.name}", reason=reason)
         found = [
-            Change(path, scan.content(self.root, path), data, actor, self.root)
+            Change(path, tracked_files.read_tracked_file(self.root, path), data, actor, self.root)
             for path, data in prepared.texts.items()
         ]
         found += [
-            Change(row.path, scan.content(self.root, row.path), None, actor, self.root)
+            Change(
+                row.path,
+                tracked_files.read_tracked_file(self.root, row.path),
+                None,
+                actor,
+                self.root,
+            )
             for row in prepared.plan.removed
             if is_watched(self.root, row.path)
         ]
         return [change for change in found if change.old != change.new]
 
     def _ledgers(self, prepared: Prepared, kept: list[Change]) -> None:
-        """Have the ledgers land too, with what the archive keeps of what leaves by this."""
+        """Stage the ledgers, and the archive of what this restore removes."""
         every = dict(prepared.merged.files)
         for change in kept:
             data = change.new or b""
@@ -266,13 +275,12 @@ class _Restore:
             self.stage.put(path, staged, _was(prepared, path), keep)  # type: ignore[arg-type]  # one of these three words
 
 
-def _was(prepared: Prepared, path: str) -> Stamp | None:
-    """What stood at a path when it was looked at."""
+def _was(prepared: Prepared, path: str) -> MoveSignature | None:
     there = prepared.present.files.get(path)
     return _stamp(there[0]) if there is not None else None
 
 
-def _stamp(found: Found) -> Stamp:
+def _stamp(found: Found) -> MoveSignature:
     return (found.size, found.modified, found.stamp[4])
 
 
@@ -281,5 +289,5 @@ def _key(row: FileRow) -> tuple[str, str, int]:
 
 
 def _id(prepared: Prepared, row: FileRow) -> str:
-    """What tells a content that is to come from another one for the same path."""
+    """Return an id that distinguishes new contents of a path."""
     return "text" if row.path in prepared.texts else row.sha

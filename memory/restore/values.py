@@ -1,31 +1,30 @@
-"""What a restore is made of, as values."""
+"""Values of a restore."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jenny.workspace.snapshots.restoring.planning import Plan
-from jenny.workspace.snapshots.restoring.present import Present
+from jenny.workspace.snapshots.restore_plan import CurrentState, Plan
 from jenny.workspace.snapshots.values import Snapshot
 from jenny.workspace.versions.messages import Version
-from jenny.workspace.versions.sieve import LeftOut
-from memory.merging import Merged
+from jenny.workspace.versions.undo import LeftOut
+from memory.merge import Merged
 
-# How far it is, of a hundred, and a sentence.
+# Percent done, and a sentence.
 type Progress = Callable[[int, str], None]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a restore would do now.
+    """The plan of a restore.
 
-    ``plan``: what becomes of each file. ``texts``: files of the memory as they would be written,
-    without what may not come back (``left_out``, by path). ``merged``: the ledgers put together.
-    ``reoffer``: entries that Dream is to be shown again.
+    ``plan`` has the change of each file. ``texts`` are the memory's files as they will be
+    written, without the lines in ``left_out`` (by path). ``merged`` are the merged ledgers.
+    ``reoffer`` are entries that Dream is shown again.
     """
 
     plan: Plan
-    present: Present = field(repr=False)
+    present: CurrentState = field(repr=False)
     texts: dict[str, bytes] = field(default_factory=dict, repr=False)
     left_out: dict[str, tuple[LeftOut, ...]] = field(default_factory=dict)
     merged: Merged = field(default_factory=Merged)
@@ -34,19 +33,17 @@ class Prepared:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is to be written."""
         return self.plan.is_nothing and not self.merged.files
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hands:
-    """What only those can do who know the database. All are called under the workspace's lock.
+class RestoreServices:
+    """Operations that need the database; all are called under the workspace's lock.
 
-    ``stop``: end a run of Dream that is under way; what there is to say of it. ``offer``: have
-    entries shown to Dream again. ``void``: nothing waits for approval any more; how many changes
-    did. ``unvoid``: they do wait, since nothing was changed after all. ``check``: raise when
-    whoever asked has been given up meanwhile. ``hear``: told which files get another content, come
-    back or go, before any of them does.
+    ``stop`` ends a Dream run under way and returns a sentence about it. ``offer`` shows entries
+    to Dream again. ``void`` invalidates pending changes and returns their count; ``unvoid``
+    reverts that when nothing was changed. ``check`` raises when the job was given up. ``hear`` is
+    told which files change before they do.
     """
 
     stop: Callable[[], str]
@@ -58,10 +55,10 @@ class Hands:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked for. ``path``: empty for everything. ``name``: what it is restored from, in a
-    few words (``snapshot 12-1a2b3c4d``). ``expect``: the ``token`` of the plan that a person agreed
-    to; empty: none was shown. ``is_same``: it comes from this very workspace."""
+class RestoreRequest:
+    """A request. ``path`` is empty for everything. ``name`` describes the source (``snapshot
+    12-1a2b3c4d``). ``expect`` is the ``token`` of the confirmed plan, empty without one.
+    ``is_same``: the source is of this workspace."""
 
     name: str
     path: str = ""
@@ -72,14 +69,13 @@ class Asked:
 
     @property
     def label(self) -> str:
-        """What the snapshot before is called."""
         return f"{self.path or 'everything'} from {self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What came of it. ``before``: the snapshot that holds what was there; ``version``: the
-    version of the memory files that was made, if any of them changed."""
+    """The result. ``before`` is the snapshot of the previous state; ``version`` is the new
+    version of the memory files, if any of them changed."""
 
     prepared: Prepared
     before: Snapshot

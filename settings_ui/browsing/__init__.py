@@ -1,1 +1,1 @@
-"""What the file browser knows, without the web: kinds of files, what is listed, what is shown."""
+"""The file browser without the web: kinds of files, folder lists, file contents."""

@@ -1,24 +1,40 @@
-"""What a folder's page lists: hidden things, filter, order, pages of it."""
+"""Folder pages: hidden entries, filter, order and pagination."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from jenny.workspace import names
-from jenny.workspace.listing import Entry
+from jenny.workspace.files import Entry, is_hidden
 
 PAGE = 200
+# What the files and folders of every workspace are for, in a person's words.
+PURPOSES = {
+    "AGENTS.md": "How Jenny is to work: your standing instructions, read in every chat.",
+    "SOUL.md": "Who Jenny is: her character and her voice.",
+    "USER.md": "What stays true about you: who you are, your habits, how you like to be answered.",
+    "config.json": "The settings. Change them in Settings.",
+    "memory": "What Jenny knows, her notes of what was said, and the archive.",
+    "memory/MEMORY.md": "What stays true about your work: projects, decisions, open questions.",
+    "memory/archive": "What left the memory files. Memory → Archive brings it back.",
+    "memory/history.jsonl": "Notes of what was said, until Dream has read them.",
+    "output": "What Jenny writes for you: notes, lists, drafts.",
+    "prompts": "Your own instructions for Dream, the nightly clean-up of memory.",
+    "prompts/dream.md": "Your own instructions for Dream, in place of the built-in ones.",
+    "skills": "Ways of doing something that Jenny has learnt, a folder each.",
+    "wikis": "Your wikis, a folder of pages each.",
+}
 type Order = Literal["name", "size", "changed"]
 ORDERS: tuple[Order, ...] = ("name", "size", "changed")
-
-# Folders at the top that older versions and other programs keep their own books in.
-_HIDDEN_FOLDERS = frozenset({"agent", "cron", "sessions", "ui"})
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page of a folder. *total*: entries that pass the filter; *hidden*: those left out
-    because they are hidden; *number* and *count*: which page of how many."""
+    """One page of a folder.
+
+    *total* counts the entries that pass the filter, *hidden* those that are left out as hidden.
+    *number* of *count* is the page.
+    """
 
     entries: tuple[Entry, ...]
     total: int
@@ -27,21 +43,8 @@ class Page:
     count: int
 
 
-def is_hidden(path: str) -> bool:
-    """Whether the browser leaves this out of its lists, unless in developer mode.
-
-    It only hides: who knows the address may look at it all the same.
-    """
-    first = path.partition("/")[0]
-    if any(part.startswith(".") for part in path.split("/")):
-        return True
-    if names.is_settings(path):
-        return True
-    return names.folded(first) in _HIDDEN_FOLDERS
-
-
-def is_book(path: str) -> bool:
-    """Whether it is one of the pipeline's own books, which pages show and nobody edits."""
+def is_managed_file(path: str) -> bool:
+    """True for files that the memory pipeline maintains; pages show them and nobody edits them."""
     plain = "/".join(names.disguised(part) for part in path.split("/"))
     return plain == "memory/history.jsonl" or plain.startswith("memory/.")
 
@@ -54,8 +57,10 @@ def page_of(
     number: int = 1,
     shows_hidden: bool = False,
 ) -> Page:
-    """A page of what is in a folder: without hidden things, with every word of *words* in its
-    name, folders first."""
+    """Return a page of a folder without hidden entries, filtered by name, folders first.
+
+    An entry passes when its name contains every word of *words*.
+    """
     listed = [entry for entry in entries if shows_hidden or not is_hidden(entry.path)]
     hidden = len(entries) - len(listed)
     if wanted := names.folded(words).split():
@@ -73,6 +78,6 @@ def page_of(
 
 
 def crumbs(path: str) -> list[tuple[str, str]]:
-    """The folders on the way to *path*, itself the last: (name, path)."""
+    """List (name, path) of the folders from the top down to *path*."""
     parts = [part for part in path.split("/") if part]
     return [(part, "/".join(parts[: end + 1])) for end, part in enumerate(parts)]

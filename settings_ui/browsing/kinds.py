@@ -1,7 +1,7 @@
-"""What a file is, and with which type it may leave the server.
+"""Kinds of files, and the media type with which each is served.
 
-One table by the name's ending; the first bytes decide where the name tells nothing, and keep a
-picture's name from being believed of something else.
+The name's ending decides. The first bytes decide for unknown endings, and must fit the ending of
+a picture.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,12 @@ BYTES = "application/octet-stream"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a file is shown. *label*: what it is called; *media_type*: how the raw file is served."""
-
     view: View
     label: str
     media_type: str = PLAIN
 
     @property
     def is_text(self) -> bool:
-        """Whether it can be read and edited as text."""
         return self.view in {"markdown", "code", "text", "table", "lines"}
 
 
@@ -45,12 +42,11 @@ _BY_ENDING: dict[str, Kind] = {
     "avif": Kind("image", "Picture", "image/avif"),
     "bmp": Kind("image", "Picture", "image/bmp"),
     "ico": Kind("image", "Picture", "image/x-icon"),
-    # Shown as a picture, a drawing runs nothing; what is served raw is text.
+    # Shown as a picture, a drawing runs no script; served raw, it is plain text.
     "svg": Kind("image", "Drawing", "image/svg+xml"),
     "pdf": Kind("pdf", "PDF", "application/pdf"),
 }
 
-# How a file of that ending begins.
 _MARKS: dict[str, tuple[bytes, ...]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n",),
     "image/jpeg": (b"\xff\xd8\xff",),
@@ -61,7 +57,7 @@ _MARKS: dict[str, tuple[bytes, ...]] = {
     "application/pdf": (b"%PDF-",),
 }
 
-# Endings of text that Pygments colours; its name for the language.
+# Pygments lexers by file ending.
 LANGUAGES: dict[str, str] = {
     "py": "python",
     "js": "javascript",
@@ -120,7 +116,6 @@ LANGUAGES: dict[str, str] = {
 
 
 def ending(name: str) -> str:
-    """The ending by which a file's kind is told, in lower case, without its dot."""
     lower = name.lower()
     if lower in {"makefile", "dockerfile"}:
         return lower
@@ -128,7 +123,6 @@ def ending(name: str) -> str:
 
 
 def kind_of(name: str, head: bytes) -> Kind:
-    """What a file of that name is, whose first bytes (``HEAD_BYTES``) are *head*."""
     suffix = ending(name)
     kind = _BY_ENDING.get(suffix)
     if suffix in LANGUAGES:
@@ -147,12 +141,12 @@ def kind_of(name: str, head: bytes) -> Kind:
 
 
 def looks_like_text(head: bytes) -> bool:
-    """Whether these first bytes are UTF-8 without control characters that text does not have."""
+    """True when the first bytes are UTF-8 without control characters that text does not have."""
     if any(byte in head for byte in (b"\0", b"\x1b[", b"\x7fELF")):
         return False
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        # The last character may have been cut in two.
+        # The last character may be cut.
         return error.start >= len(head) - 3 and len(head) >= HEAD_BYTES
     return True

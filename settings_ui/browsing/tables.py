@@ -1,18 +1,24 @@
-"""CSV and JSON lines as tables: bounded, and telling what is damaged instead of hiding it."""
+"""CSV files and JSON lines as tables of bounded size; damaged rows are named."""
 
 import csv
 import io
 import json
 from dataclasses import dataclass
 
+from jenny.agent.messages import clean
+
 ROWS = 500
 COLUMNS = 60
 CELL_CHARS = 500
+LINE_CHARS = 20_000
+# Lists and objects of a line that is shown with indentation.
+INDENTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is shown of a table. *left_out*: rows beyond; *is_cut*: whether columns were cut."""
+    """Rows and columns of a table. *left_out* counts the rows that are not shown; *is_cut*:
+    columns were cut."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -22,7 +28,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class JsonLine:
-    """A line of a JSON lines file: its number, the text, or why it cannot be read."""
+    """A line of a JSON lines file: its number and its text, or why it cannot be read."""
 
     number: int
     text: str
@@ -30,7 +36,6 @@ class JsonLine:
 
 
 def csv_table(text: str, *, tabs: bool = False) -> Table:
-    """The table that the text holds; its first row is the head. Never fails."""
     rows = list(_csv_rows(text, tabs=tabs))
     width = max((len(row) for row in rows[: ROWS + 1]), default=0)
     shown = min(width, COLUMNS)
@@ -43,7 +48,7 @@ def csv_table(text: str, *, tabs: bool = False) -> Table:
 
 
 def json_lines(text: str) -> tuple[list[JsonLine], int]:
-    """The lines, the newest (last) ones when there are many, and how many are not shown."""
+    """Return the last lines and how many before them are not shown."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     shown = lines[-ROWS:]
     return [_json_line(number, line) for number, line in shown], len(lines) - len(shown)
@@ -59,7 +64,7 @@ def _csv_rows(text: str, *, tabs: bool) -> list[list[str]]:
 
 
 def _delimiter(text: str) -> str:
-    """What parts the columns: whichever of the usual ones the first line has most of."""
+    """Guess the delimiter: the usual one that the first line has most of."""
     first = text.partition("\n")[0]
     return max(",;\t|", key=first.count)
 
@@ -67,9 +72,14 @@ def _delimiter(text: str) -> str:
 def _json_line(number: int, line: str) -> JsonLine:
     try:
         value = json.loads(line)
-        return JsonLine(number, json.dumps(value, ensure_ascii=False, indent=2)[:20_000])
-    except (ValueError, RecursionError):
+        # Deeply nested values would be mostly indentation.
+        indent = 2 if line.count("[") + line.count("{") <= INDENTED else None
+        shown = clean(json.dumps(value, ensure_ascii=False, indent=indent))
+        return JsonLine(number, shown[:LINE_CHARS])
+    except ValueError:
         return JsonLine(number, line[:2_000], "This line is not JSON.")
+    except RecursionError:
+        return JsonLine(number, line[:2_000], "This line is nested too deeply to be shown whole.")
 
 
 def _short(cell: str) -> str:

@@ -1,50 +1,49 @@
-"""A folder as a zip, made while it is sent: nothing is kept in memory or on disk."""
+"""Zip files that are streamed: they are kept neither in memory nor on disk."""
 
 import stat
-import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from jenny.workspace import paths
+from jenny.workspace import file_times, paths
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.files import Workspace
-from jenny.workspace.listing import Entry
+from jenny.workspace.files import Entry, Workspace
 
 CHUNK_BYTES = 256 * 1024
-_EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
 class _Outlet:
-    """Takes what ``zipfile`` writes until somebody fetches it."""
-
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
+        self.size = 0
 
     def write(self, data: bytes) -> int:
-        """Take a piece."""
         self._pieces.append(bytes(data))
+        self.size += len(data)
         return len(data)
 
-    def flush(self) -> None:
-        """Nothing is held back."""
+    def flush(self) -> None: ...
 
     def fetch(self) -> bytes:
-        """What came since the last time."""
         data = b"".join(self._pieces)
         self._pieces.clear()
+        self.size = 0
         return data
 
 
-def stream(workspace: Workspace, folder: str, listed: list[Entry]) -> Iterator[bytes]:
-    """The bytes of a zip of these entries (files and folders) below *folder*.
+def stream(workspace: Workspace, folder: str, listed: Iterable[Entry]) -> Iterator[bytes]:
+    """Yield a zip of these files and folders below *folder*.
 
-    A file that vanishes or may not be read is left out and named in a file of its own at the end;
-    links are left out.
+    Files that vanish or cannot be read are left out and named in a file at the zip's end. Links
+    are left out.
     """
     outlet = _Outlet()
     top = folder.rsplit("/", 1)[-1] or "workspace"
     troubles: list[str] = []
-    with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:  # type: ignore[call-overload] # what it asks of a file is write and flush
+    # The first bytes are sent at once; after that small files are sent together.
+    is_begun = False
+    with zipfile.ZipFile(
+        outlet, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1
+    ) as archive:  # type: ignore[call-overload] # what it asks of a file is write and flush
         for entry in listed:
             below = entry.path[len(folder) :].lstrip("/") if folder else entry.path
             name = f"{top}/{below}"
@@ -54,8 +53,9 @@ def stream(workspace: Workspace, folder: str, listed: list[Entry]) -> Iterator[b
                 yield from _file(workspace, archive, outlet, (entry, name), troubles)
             elif entry.kind == "link":
                 troubles.append(f"{entry.path}: a link")
-            if data := outlet.fetch():
-                yield data
+            if outlet.size >= CHUNK_BYTES or not is_begun:
+                is_begun = True
+                yield outlet.fetch()
         if troubles:
             archive.writestr(f"{top}/LEFT OUT.txt", "\n".join(troubles) + "\n")
     yield outlet.fetch()
@@ -68,7 +68,6 @@ def _file(
     what: tuple[Entry, str],
     troubles: list[str],
 ) -> Iterator[bytes]:
-    """One file's part of the stream."""
     entry, name = what
     try:
         place = paths.locate(workspace.root, entry.path)
@@ -82,14 +81,13 @@ def _file(
     ):
         while chunk := source.read(CHUNK_BYTES):
             target.write(chunk)
-            if data := outlet.fetch():
-                yield data
+            if outlet.size >= CHUNK_BYTES:
+                yield outlet.fetch()
 
 
 def _info(name: str, entry: Entry) -> zipfile.ZipInfo:
-    """The entry's line in the zip; a time before 1980 cannot be told there."""
-    when = max(_EARLIEST, time.gmtime(max(0, entry.modified))[:6])
-    info = zipfile.ZipInfo(name, when)
+    info = zipfile.ZipInfo(name)
+    file_times.set_zip_time(info, int(entry.modified * file_times.NANOSECONDS))
     info.compress_type = zipfile.ZIP_DEFLATED
     kind = stat.S_IFDIR | 0o755 if entry.kind == "folder" else stat.S_IFREG | 0o644
     info.external_attr = kind << 16

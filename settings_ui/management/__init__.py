@@ -1,1 +1,1 @@
-"""What pages and commands do."""
+"""Management commands of the settings."""

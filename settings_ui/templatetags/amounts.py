@@ -1,4 +1,4 @@
-"""Numbers where there is little room."""
+"""Template filters for short numbers."""
 
 from django import template
 
@@ -8,7 +8,7 @@ _UNITS = (("B", 1e9), ("M", 1e6), ("k", 1e3))
 
 @register.filter
 def short(number: float) -> str:
-    """A round number in few letters: ``1.5k``, ``20M``, ``0.05``."""
+    """Round a number to a few letters: ``1.5k``, ``20M``, ``0.05``."""
     for unit, size in _UNITS:
         if number >= size:
             return f"{number / size:g}{unit}"

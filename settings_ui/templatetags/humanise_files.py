@@ -1,4 +1,4 @@
-"""How names and numbers of files are shown."""
+"""Template filters for names, numbers and sizes of files."""
 
 from django import template
 
@@ -11,20 +11,19 @@ STEP = 1000
 
 @register.filter
 def visible(name: str) -> str:
-    """A name with nothing invisible in it: a mark that turns the reading direction, or a control
-    character, is shown by its number."""
+    """Replace invisible characters of a name (direction marks, control characters) by their code
+    points."""
     return names.shown(name)[1:-1]
 
 
 @register.filter
 def thousands(number: int) -> str:
-    """A number with its thousands parted."""
+    """Format a number with thousands separators."""
     return f"{number:,}"
 
 
 @register.filter
 def filesize(number: int) -> str:
-    """Bytes in a unit that fits, decimal as disks are sold: ``1.2 kB``."""
     if number < STEP:
         return "1 byte" if number == 1 else f"{number} bytes"
     size, units = float(number), ["TB", "GB", "MB", "kB"]

@@ -1,4 +1,4 @@
-"""How times are told: the day in words where it is near."""
+"""Template filter for times, with the day in words when it is near."""
 
 import datetime as dt
 
@@ -11,8 +11,8 @@ register = template.Library()
 
 @register.filter
 def moment(value: dt.datetime | None) -> str:
-    """``today, 14:05``; ``yesterday, 14:05``; ``tomorrow, 06:00``; ``Mon 3 August, 14:05``; with
-    the year where it is another one. In the account's zone."""
+    """Format a time in the account's zone: ``today, 14:05``; ``yesterday, 14:05``; ``Mon 3
+    August, 14:05``; with the year when it is not this one."""
     if value is None:
         return ""
     local, today = timezone.localtime(value), timezone.localdate()

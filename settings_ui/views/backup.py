@@ -1,5 +1,6 @@
 """Settings → Backup: a workspace as a file that can leave the machine, and back."""
 
+import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -22,52 +23,51 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jenny.accounts import access
 from jenny.accounts.models import Account, Job, Workspace
-from jenny.workspace.backup.checking import free_bytes
+from jenny.workspace.backup.validation import free_bytes
 from jenny.workspace.errors import BackupRefused, WorkspaceError, WriteFailed, reason_of
-from settings_ui.browsing import pieces
-from settings_ui.errors import WorkspaceRefused
-from settings_ui.management import workspaces
-from settings_ui.management.backups import looking, making, shelf, taking_in
-from settings_ui.management.backups.shelf import Place
+from settings_ui.browsing import upload_parts
+from settings_ui.errors import FolderFound, WorkspaceRefused
+from settings_ui.services import workspaces
+from settings_ui.services.backups import exporter, import_job, previews, storage
+from settings_ui.services.backups.storage import Place
 from settings_ui.views.files.content import apart, named
 
 MOST_BYTES = 50_000_000_000
+_UNDER_WAY = "An import is under way already; it is linked above. Nothing was changed."
 CHUNK_BYTES = 256 * 1024
 _LISTED = 10
-# A disk has this left when a file has arrived.
+_RESTORED = "Restored workspace"
+# Free space that must remain on the disk once a file has arrived.
 _SPARE_BYTES = 200_000_000
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
-    """What there is, and both forms."""
+def backup_page(request: HttpRequest) -> HttpResponse:
     return _page(request)
 
 
 @require_POST
 @sensitive_post_parameters("passphrase", "again")
 def export(request: HttpRequest) -> HttpResponse:
-    """Ask for a backup."""
     person, row = access.account(request), access.workspace(request)
     plain = request.POST.get("plain") == "yes"
     typed, again = request.POST.get("passphrase", ""), request.POST.get("again", "")
     if not plain and typed != again:
         return _page(request, export_problem="The two passphrases differ. No backup was made.")
     try:
-        job = making.begin(
+        job = exporter.begin_export(
             row,
             person,
             passphrase=None if plain else typed,
             with_history=request.POST.get("history") == "yes",
         )
     except WorkspaceError as error:
-        return _page(request, export_problem=error.sentence)
+        return _page(request, export_problem=error.message)
     return redirect("job", job.pk)
 
 
 @require_safe
 def download(request: HttpRequest, name: str) -> HttpResponseBase:
-    """The file, for whoever had it made."""
     person = access.account(request)
     place = _place(name, person, made=True)
     size = place.file.stat().st_size
@@ -80,9 +80,9 @@ def download(request: HttpRequest, name: str) -> HttpResponseBase:
 
 @require_POST
 def discard(request: HttpRequest, name: str) -> HttpResponse:
-    """Remove a backup, or a file that arrived, before its day is over."""
+    """Remove a backup or an uploaded file before it expires."""
     person = access.account(request)
-    place = shelf.named(name, person)
+    place = storage.named(name, person)
     if place is None:
         raise Http404
     if _is_in_use(place):
@@ -95,87 +95,122 @@ def discard(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def piece(request: HttpRequest) -> HttpResponse:
-    """Take one piece of a backup: ``id`` (32 hex digits, the sender's choice), ``at`` (where it
-    belongs, in bytes), ``size`` (of the whole file). JSON: how much there is."""
+    """Take one part of an upload: ``id`` (32 hex digits, chosen by the sender), ``at`` (offset in
+    bytes), ``size`` (of the whole file). Returns JSON with the size received."""
     person = access.account(request)
-    at, size = pieces.number(request.POST.get("at")), pieces.number(request.POST.get("size"))
+    at, size = (
+        upload_parts.number(request.POST.get("at")),
+        upload_parts.number(request.POST.get("size")),
+    )
     sent = request.FILES.get("piece")
     try:
         if at is None or size is None or sent is None or at + sent.size > size:  # type: ignore[operator]  # an uploaded file has a size
             raise BackupRefused("This is no piece of a backup. Nothing was stored.")
-        place = shelf.arriving(request.POST.get("id", ""), person)
+        place = storage.arriving(request.POST.get("id", ""), person)
         _check_room(place.path, size - at)
-        return JsonResponse({"there": pieces.append(place.file, sent.read(), at)})
+        return JsonResponse({"there": upload_parts.append(place.file, sent.read(), at)})
     except WorkspaceError as error:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return JsonResponse({"sentence": error.sentence}, status=status)
+        return JsonResponse({"message": error.message}, status=status)
     except OSError as error:
-        sentence = f"The backup could not be stored: {reason_of(error)}. Nothing was changed."
-        return JsonResponse({"sentence": sentence}, status=HTTPStatus.INSUFFICIENT_STORAGE)
+        message = f"The backup could not be stored: {reason_of(error)}. Nothing was changed."
+        return JsonResponse({"message": message}, status=HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 @require_POST
 @sensitive_post_parameters("passphrase")
 def take_in(request: HttpRequest) -> HttpResponse:
-    """Have a backup looked at: one that arrived in pieces (``arrived``), or with the form."""
+    """Enqueue the check of a backup: one uploaded in parts (``arrived``), or with the form."""
     person, row = access.account(request), access.workspace(request)
     place: Place | None = None
     try:
-        new = _new_name(request, person)
         _check_free(row)
         place = _arrived(request, person)
-        key = looking.key_for(place.file, request.POST.get("passphrase", ""))
-        place.note(arriving=False, plain=key is None)
-        if key is not None:
-            place.leave_key(key)
-        job = taking_in.begin_check(row, person, place, new)
+        new = _new_name(request, person)
+        passphrase = request.POST.get("passphrase", "")[: exporter.MOST_PASSPHRASE]
+        plain = previews.header_for(place.file, passphrase) is None
+        place.note(arriving=False, refused=False, plain=plain)
+        if not plain:
+            place.leave_passphrase(passphrase)
+        job = import_job.begin_check(row, person, place, new)
+        if not job.is_new:
+            place.drop()
+            raise BackupRefused(_UNDER_WAY)
     except (WorkspaceError, WorkspaceRefused) as error:
         arrived = place.name if place is not None and place.is_whole else ""
-        return _page(request, import_problem=error.sentence, arrived=arrived)
+        return _page(request, import_problem=error.message, arrived=arrived)
     return redirect("job", job.pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def preview(request: HttpRequest, name: str) -> HttpResponse:
-    """What taking it in would change; by POST, do it."""
+    """Show what the import would change; a POST runs it."""
     person, row = access.account(request), access.workspace(request)
     place = _place(name, person)
     about = place.about
     if "preview" not in about or about.get("workspace") != str(row.pk):
         raise Http404
-    problem = ""
+    problem = folder = ""
     if request.method == "POST":
         try:
             _check_free(row)
-            job = taking_in.begin_entering(row, person, place)
-        except WorkspaceError as error:
-            problem = error.sentence
+            if about.get("new"):
+                name = workspaces.checked_name(person, request.POST.get("new", about["new"]))
+                if workspaces.wants_attached(person, name, request.POST.get("folder", "")):
+                    return _attach(request, name, place)
+                place.note(new=name)
+            job = import_job.begin_entering(row, person, place)
+        except FolderFound as error:
+            folder = error.message
+        except (WorkspaceError, WorkspaceRefused) as error:
+            problem = error.message
         else:
             return redirect("job", job.pk)
     context = {
         "place": place,
         "when": _moment(about["preview"].get("made")),
         "found": about["preview"],
-        "new": about.get("new", ""),
+        "new": request.POST.get("new", about.get("new", "")),
         "problem": problem,
+        "folder": folder,
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem or folder else HTTPStatus.OK
     return render(request, "settings/backup_preview.html", context, status=status)
+
+
+def _attach(request: HttpRequest, name: str, place: Place) -> HttpResponse:
+    """Make a found folder a workspace, and check the backup again to show what would change."""
+    person = access.account(request)
+    row = workspaces.create(person, name, attach=True)
+    access.choose_workspace(request, row)
+    messages.success(request, f"The folder is the workspace “{row.name}”, and you work in it now.")
+    return redirect("job", import_job.begin_check(row, person, place, "").pk)
 
 
 def _page(
     request: HttpRequest, *, export_problem: str = "", import_problem: str = "", arrived: str = ""
 ) -> HttpResponse:
     person, row = access.account(request), access.workspace(request)
+    if not arrived and (refused := storage.refused(person)) is not None:
+        arrived = refused.name
     context = {
         "row": row,
         "open": list(
             Job.objects.filter(
-                workspace=row, kind__in=(making.KIND, taking_in.KIND), state__in=Job.OPEN
+                workspace=row, kind__in=(exporter.KIND, import_job.KIND), state__in=Job.OPEN
             )
         ),
         "ready": list(_ready(person, row)),
-        "least": making.LEAST_PASSPHRASE,
+        "checked": [
+            {
+                "name": place.name,
+                "of": place.about["preview"].get("name", ""),
+                "made": _moment(place.about["preview"].get("made")),
+            }
+            for place in storage.checked(person, str(row.pk))
+            if not _is_in_use(place)
+        ],
+        "least": exporter.LEAST_PASSPHRASE,
         "export_problem": export_problem,
         "import_problem": import_problem,
         "arrived": arrived,
@@ -193,9 +228,9 @@ def _page(
 
 def _ready(person: Account, row: Workspace) -> Iterator[dict[str, Any]]:
     """Backups of this workspace that can be downloaded."""
-    rows = Job.objects.filter(workspace=row, kind=making.KIND, account=person)
+    rows = Job.objects.filter(workspace=row, kind=exporter.KIND, account=person)
     for job in rows.filter(state=Job.State.DONE).order_by("-pk")[:_LISTED]:
-        place = shelf.named(str(job.result.get("folder", "")), person)
+        place = storage.named(str(job.result.get("folder", "")), person)
         if place is not None and place.is_whole:
             about = place.about
             yield {
@@ -208,15 +243,14 @@ def _ready(person: Account, row: Workspace) -> Iterator[dict[str, Any]]:
 
 
 def _place(name: str, person: Account, *, made: bool = False) -> Place:
-    """The account's backup of that name. *made*: one that was exported here."""
-    place = shelf.named(name, person)
+    """Return the account's backup of that name. *made* limits it to exported ones."""
+    place = storage.named(name, person)
     if place is None or not place.is_whole or (made and "made" not in place.about):
         raise Http404
     return place
 
 
 def _moment(text: object) -> datetime | None:
-    """When a backup says that it was made; ``None``: it says no time."""
     try:
         found = datetime.fromisoformat(str(text))
         return found.astimezone(UTC) if found.tzinfo else None
@@ -225,35 +259,38 @@ def _moment(text: object) -> datetime | None:
 
 
 def _is_in_use(place: Place) -> bool:
-    rows = Job.objects.filter(kind__in=(making.KIND, taking_in.KIND), state__in=Job.OPEN)
+    rows = Job.objects.filter(kind__in=(exporter.KIND, import_job.KIND), state__in=Job.OPEN)
     return any(job.arguments.get("folder") == place.name for job in rows)
 
 
 def _new_name(request: HttpRequest, person: Account) -> str:
-    """The name of the workspace that is to be made; empty: it goes into this one."""
+    """Return the name of the workspace to create; empty for an import into this one. Without one,
+    a free name, which can be changed on the preview."""
     if request.POST.get("target") != "new":
         return ""
-    return workspaces.checked_name(person, request.POST.get("new", ""))
+    if given := request.POST.get("new", "").strip():
+        return workspaces.checked_name(person, given)
+    taken = {name.casefold() for name in workspaces.live(person).values_list("name", flat=True)}
+    names = itertools.chain([_RESTORED], (f"{_RESTORED} {number}" for number in itertools.count(2)))
+    return next(name for name in names if name.casefold() not in taken)
 
 
 def _check_free(row: Workspace) -> None:
-    """Refuse a second import beside one that is under way."""
-    if Job.objects.filter(workspace=row, kind=taking_in.KIND, state__in=Job.OPEN).exists():
-        raise BackupRefused(
-            "An import is under way already; it is linked above. Nothing was changed."
-        )
+    """Refuse an import while another one is under way."""
+    if Job.objects.filter(workspace=row, kind=import_job.KIND, state__in=Job.OPEN).exists():
+        raise BackupRefused(_UNDER_WAY)
 
 
 def _arrived(request: HttpRequest, person: Account) -> Place:
-    """The file that came: in pieces before, or with this form."""
+    """Return the uploaded file: sent in parts before, or with this form."""
     sent = request.FILES.get("file")
     name = request.POST.get("arrived", "")
     if sent is None:
-        place = shelf.named(name, person) if pieces.is_id(name) else None
+        place = storage.named(name, person) if upload_parts.is_id(name) else None
         if place is None or not place.is_whole or "arriving" not in place.about:
             raise BackupRefused("No backup came with the form. Choose the file, then send it.")
         return place
-    place = shelf.new(person, arriving=True)
+    place = storage.new(person, arriving=True)
     try:
         _check_room(place.path, sent.size or 0)
         with place.file.open("xb") as file:

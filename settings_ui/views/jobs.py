@@ -1,5 +1,3 @@
-"""Long work, looked at: how far it is, and what came of it. It can be left and found again."""
-
 from typing import Any
 
 from django.db.models import QuerySet
@@ -8,23 +6,23 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from jenny.accounts import access
-from jenny.accounts.management import working
 from jenny.accounts.models import Job, Workspace
+from jenny.accounts.services import jobs
 from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs
 
-# So many are listed beside it.
+# Jobs that are listed beside the page's job.
 RECENT = 8
-OTHER = working.Kind(task="", title="Work")
+OTHER = jobs.JobKind(task="", title="Work")
 
 
 @require_safe
-def page(request: HttpRequest, job_id: int) -> HttpResponse:
-    """A job's page; htmx asks for its middle once a second while it is open."""
+def job_page(request: HttpRequest, job_id: int) -> HttpResponse:
+    """Show a job; htmx polls its content every second while it runs."""
     job = _job(request, job_id)
     is_fragment = request.headers.get("HX-Request") == "true"
-    context = _context(job, _elsewhere(request, job))
-    if not is_fragment:
+    context = _context(job, _elsewhere(request, job)) | {"is_fragment": is_fragment}
+    if not is_fragment or not job.is_open:
         context["recent"] = [(one, _title(one)) for one in _jobs(request).order_by("-pk")[:RECENT]]
     answer = render(request, f"jobs/job.html{'#middle' if is_fragment else ''}", context)
     if not job.is_open and is_fragment:
@@ -33,7 +31,7 @@ def page(request: HttpRequest, job_id: int) -> HttpResponse:
 
 
 def _job(request: HttpRequest, job_id: int) -> Job:
-    """The job, if it is one of the account's workspaces."""
+    """Return the job when it belongs to a workspace of the account."""
     rows = _jobs(request)
     if job_id > 2**62:
         raise Http404
@@ -41,25 +39,24 @@ def _job(request: HttpRequest, job_id: int) -> Job:
 
 
 def _jobs(request: HttpRequest) -> "QuerySet[Job]":
-    """Those of the account's workspaces."""
     person = access.account(request)
     return Job.objects.filter(workspace__owner=person, workspace__deleted_at=None)
 
 
 def _title(job: Job) -> str:
-    return working.KINDS.get(job.kind, OTHER).title
+    return jobs.KINDS.get(job.kind, OTHER).title
 
 
 def _elsewhere(request: HttpRequest, job: Job) -> Workspace | None:
-    """The workspace in which its links lead somewhere, when the session works in another one: an
-    import may have made it."""
+    """Return the workspace of the job's links when it is not the session's: an import may have
+    created it."""
     target = str(job.arguments.get("workspace") or job.workspace_id)
     current = access.current_workspace(request)
     return None if current and str(current.pk) == target else access.own_workspace(request, target)
 
 
 def _context(job: Job, elsewhere: Workspace | None) -> dict[str, Any]:
-    about = working.KINDS.get(job.kind, OTHER)
+    about = jobs.KINDS.get(job.kind, OTHER)
     links = job.result.get("links", [])
     return {
         "job": job,

@@ -1,4 +1,4 @@
-"""``/metrics`` for Prometheus, where the operator switched it on."""
+"""``/metrics`` for Prometheus, when the operator enabled it."""
 
 from http import HTTPStatus
 
@@ -10,14 +10,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from settings_ui import exposition
-from settings_ui.management import measuring
+from settings_ui.services import metrics
 
 
 @login_not_required
 @never_cache
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
-    """Numbers of the instance; 404 unless switched on, 401 without the token, where one is set."""
+def metrics_page(request: HttpRequest) -> HttpResponse:
     if settings.JENNY_METRICS != "on":
         raise Http404
     token = settings.JENNY_METRICS_TOKEN
@@ -26,4 +25,4 @@ def page(request: HttpRequest) -> HttpResponse:
     ):
         headers = {"WWW-Authenticate": 'Bearer realm="metrics"'}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
-    return HttpResponse(measuring.text(), content_type=exposition.CONTENT_TYPE)
+    return HttpResponse(metrics.text(), content_type=exposition.CONTENT_TYPE)

@@ -1,5 +1,3 @@
-"""Settings → Privacy: what leaves this machine and to whom, and the switch that pauses it."""
-
 from http import HTTPStatus
 
 from django.contrib import messages
@@ -9,50 +7,51 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from jenny.accounts import access
-from jenny.accounts.management import gate
 from jenny.accounts.models import Workspace
+from jenny.accounts.services import usage
+from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
-from jenny.chat.tasks import resuming
+from jenny.chat.services import resume
 from jenny.workspace import config
 from jenny.workspace.errors import WorkspaceError
-from memory.management.dreaming import clock
+from memory.services.dream import scheduler
 from settings_ui import privacy, values
 
-_FIELD = config.BY_KEY[gate.PAUSE]
+_FIELD = config.BY_KEY[usage.PAUSE]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """Show it; by POST, pause all calls to models or resume them."""
+def privacy_page(request: HttpRequest) -> HttpResponse:
+    """Show the page; a POST pauses or resumes model calls."""
     workspace = access.workspace(request)
     if request.method != "POST":
         return _page(request, workspace)
     sent = {name: texts[-1] for name, texts in request.POST.lists() if texts}
-    before = config.load(workspace.root)
+    before = config.load_config(workspace.root)
     asked = values.asked_of(before, [_FIELD], sent)
     if not asked.values:
         problem = asked.problems.get(_FIELD.key, "Say whether to pause or to resume.")
         return _page(request, workspace, problem)
     wants = bool(asked.values[_FIELD.key])
     try:
-        changed = config.change(
+        changed = config.change_config(
             workspace.root, lambda data: values.write_into(data, before, asked.values)
         )
     except WorkspaceError as error:
-        return _page(request, workspace, error.sentence)
+        return _page(request, workspace, error.message)
     messages.success(request, _said(workspace, wants=wants, changed=changed))
     return redirect(request.path)
 
 
 def chosen_models(workspace: Workspace) -> dict[str, int]:
-    """In how many conversations each model was chosen by its name."""
+    """Count the conversations in which each model was chosen by name."""
     rows = Conversation.objects.filter(workspace=workspace).exclude(preset="")
     counted = rows.values_list("preset").annotate(count=Count("pk"))
     return dict(counted.order_by("preset"))
 
 
 def _said(workspace: Workspace, *, wants: bool, changed: bool) -> str:
-    """What came of it, in a sentence; when calls are resumed, what waited goes on."""
+    """Return a sentence about the change. Resuming starts what waited."""
     if wants:
         return (
             "All model calls are paused. Answers under way end within a second or two; what was "
@@ -62,8 +61,8 @@ def _said(workspace: Workspace, *, wants: bool, changed: bool) -> str:
         )
     if not changed:
         return "Model calls were not paused."
-    clock.catch_up(workspace)
-    going = resuming.resume(workspace)
+    scheduler.catch_up(workspace)
+    going = resume.resume(workspace)
     if not going:
         return "Model calls are resumed."
     if going == 1:
@@ -72,14 +71,14 @@ def _said(workspace: Workspace, *, wants: bool, changed: bool) -> str:
 
 
 def _page(request: HttpRequest, workspace: Workspace, problem: str = "") -> HttpResponse:
-    found = config.load(workspace.root)
+    found = config.load_config(workspace.root)
     origins = set(workspace.owner.api_keys.values_list("origin", flat=True))
     rows = privacy.recipients(found, access.environment(), origins, chosen_models(workspace))
     context = {
         "recipients": rows,
-        "sentence": privacy.sentence(rows),
-        "sent": privacy.SENT,
-        "is_paused": found.get(gate.PAUSE),
+        "message": privacy.message(rows),
+        "sent": USAGE_KINDS.values(),
+        "is_paused": found.get(usage.PAUSE),
         "problem": problem,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK

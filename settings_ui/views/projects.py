@@ -1,5 +1,3 @@
-"""Settings → Projects: the list, talking in one, tidying one, and the gardener."""
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,20 +11,17 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jenny.accounts import access
 from jenny.accounts.models import Workspace
 from jenny.chat.models import Conversation, ProjectState
-from jenny.chat.tasks import tidying
+from jenny.chat.services import gardener
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
 from settings_ui import values
 from settings_ui.values import Asked
 from settings_ui.views.values import group_page
-from wikis import listing, pages
-from wikis.project import about
+from wikis import pages, project, wikis_block
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A project as the page lists it."""
-
     name: str
     scope: str
     conversations: int = 0
@@ -37,21 +32,19 @@ class Row:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """The projects, and whether the gardener works by itself."""
+def projects_page(request: HttpRequest) -> HttpResponse:
     workspace = access.workspace(request)
     return group_page(request, workspace, "projects", _context)
 
 
 @require_POST
 def tidy(request: HttpRequest, name: str) -> HttpResponse:
-    """Have one tidied now; its page says how far it is."""
     workspace = access.workspace(request)
     try:
         pages.open_wiki(workspace.root, name)
     except WorkspaceError as error:
-        raise Http404(error.sentence) from error
-    job = tidying.ask(workspace, access.account(request), name)
+        raise Http404(error.message) from error
+    job = gardener.request_tidy(workspace, access.account(request), name)
     if not job.is_new and job.arguments.get("project") != name:
         messages.info(request, "Another project is being tidied. Ask again when it is done.")
     return redirect("job", job.pk)
@@ -70,17 +63,17 @@ def _projects(workspace: Workspace) -> list[Row]:
     states = {row.name: row for row in ProjectState.objects.filter(workspace=workspace)}
     return [
         _row(workspace, wiki, counts.get(wiki.name, 0), states.get(wiki.name))
-        for wiki in listing.listing(workspace.root)
+        for wiki in wikis_block.listing(workspace.root)
     ]
 
 
 def _row(
-    workspace: Workspace, wiki: listing.Wiki, conversations: int, state: ProjectState | None
+    workspace: Workspace, wiki: wikis_block.Wiki, conversations: int, state: ProjectState | None
 ) -> Row:
     try:
-        knows, problem = about.project(workspace.root, wiki.name).knows_memory, wiki.problem
+        knows, problem = project.read_project(workspace.root, wiki.name).knows_memory, wiki.problem
     except WorkspaceError as error:
-        knows, problem = True, error.sentence
+        knows, problem = True, error.message
     return Row(
         wiki.name,
         wiki.scope,

@@ -1,5 +1,3 @@
-"""Settings → Skills: look at them, pin, switch off, agree; what the chat may change by itself."""
-
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,9 @@ from jenny.markdown import front_matter
 from jenny.markdown.render import render as markdown
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
-from memory import consents, files, pins, switched_off
+from memory import consents, disabled_skills, files, pins
 from memory.errors import NotPinned
-from memory.management import agreeing
+from memory.services import skill_approvals
 from settings_ui import skills
 from settings_ui.skills import Row
 
@@ -29,25 +27,27 @@ _ABOUT = {
     files.INSTRUCTIONS: "How Jenny works in this workspace; read in every conversation.",
     files.GUIDE: "Your guide for Dream: what is worth keeping, and where.",
 }
+_OF_PROJECT = "How Jenny works in that project, and its line in the list of wikis."
 _ACTS = ("pin", "unpin", "off", "on", "agree", "withdraw", "allow", "disallow")
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
-    """All skills, and what the chat may change by itself."""
+def skills_page(request: HttpRequest) -> HttpResponse:
     workspace = access.workspace(request)
-    found = skills.every(workspace.root)
+    found = skills.list_skills(workspace.root)
     given = consents.given(workspace.root)
     context = {
         "rows": found.rows,
         "tokens": found.tokens,
         "files": [
             {"path": path, "about": about, "is_given": path in given}
-            for path, about in _ABOUT.items()
+            for path, about in (_ABOUT | dict.fromkeys(_of_projects(given), _OF_PROJECT)).items()
         ],
         "given_skills": [row for row in found.rows if row.is_free_to_change],
         "asked": ConsentRequest.objects.filter(
-            workspace=workspace, state=ConsentRequest.State.WAITING
+            workspace=workspace,
+            state=ConsentRequest.State.WAITING,
+            turn__conversation__deleted_at=None,
         ).select_related("turn__conversation"),
     }
     return render(request, "settings/skills.html", context)
@@ -55,14 +55,13 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def skill(request: HttpRequest, name: str) -> HttpResponse:
-    """One skill, rendered, with what can be done about it."""
     workspace = access.workspace(request)
     return _skill_page(request, workspace, _row(workspace.root, name))
 
 
 @require_POST
 def change(request: HttpRequest, name: str) -> HttpResponse:
-    """Do one of ``_ACTS`` to a skill (field ``act``)."""
+    """Run the action of the field ``act`` (one of ``_ACTS``) on a skill."""
     workspace = access.workspace(request)
     row = _row(workspace.root, name)
     act = request.POST.get("act", "")
@@ -71,7 +70,7 @@ def change(request: HttpRequest, name: str) -> HttpResponse:
     try:
         ok, said = _done(request, workspace, row, act)
     except (NotPinned, WorkspaceError) as error:
-        ok, said = False, error.sentence
+        ok, said = False, error.message
     if not ok:
         return _skill_page(request, workspace, row, problem=said)
     messages.success(request, said)
@@ -80,29 +79,34 @@ def change(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_POST
 def consent(request: HttpRequest) -> HttpResponse:
-    """Give or withdraw (field ``act``) the consent for one of the two files (field ``path``)."""
+    """Give or withdraw (field ``act``) the consent for a file (field ``path``)."""
     workspace = access.workspace(request)
     path, act = request.POST.get("path", ""), request.POST.get("act", "")
-    if path not in _ABOUT or act not in ("allow", "disallow"):
+    known = {*_ABOUT, *_of_projects(consents.given(workspace.root))}
+    if path not in known or act not in ("allow", "disallow"):
         raise Http404
     try:
         said = _consented(request, workspace.root, path, is_given=act == "allow")
     except WorkspaceError as error:
-        messages.error(request, error.sentence)
+        messages.error(request, error.message)
     else:
         messages.success(request, said)
     return redirect(_PAGE)
 
 
+def _of_projects(given: frozenset[str]) -> list[str]:
+    """List the AGENTS.md of projects for which there is consent."""
+    return sorted(path for path in given if path not in _ABOUT and files.skill_of(path) is None)
+
+
 def _row(root: Path, name: str) -> Row:
-    found = next((row for row in skills.every(root).rows if row.skill.name == name), None)
+    found = next((row for row in skills.list_skills(root).rows if row.skill.name == name), None)
     if found is None:
         raise Http404
     return found
 
 
 def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tuple[bool, str]:
-    """Whether it was done, and a sentence."""
     root, one, person = workspace.root, row.skill, access.account(request)
     actor = Actor("browser", account=person.pk)
     if act in ("off", "on"):
@@ -110,11 +114,11 @@ def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tup
     if act in ("agree", "withdraw"):
         given = request.POST.get("version", "")
         outcome = (
-            agreeing.approve_skill(workspace, one.path, given, account=person)
+            skill_approvals.approve_skill(workspace, one.path, given, account=person)
             if act == "agree"
-            else agreeing.withdraw_skill(workspace, one.path, account=person)
+            else skill_approvals.withdraw_skill(workspace, one.path, account=person)
         )
-        return outcome.ok, outcome.sentence
+        return outcome.ok, outcome.message
     if one.ships:
         return False, f"{one.name} comes with Jenny; nobody writes it. Nothing was changed."
     if act in ("allow", "disallow"):
@@ -124,10 +128,10 @@ def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tup
 
 def _switched(root: Path, row: Row, actor: Actor, *, off: bool) -> str:
     one = row.skill
-    changed = switched_off.switch(root, one.name, actor, off=off)
+    changed = disabled_skills.switch(root, one.name, actor, off=off)
     if one.disabled and not off:
         return f"The header of {one.path} still switches it off: disabled is true there."
-    said = "in no prompt from now on" if off else "in prompts again"
+    said = "not read from now on" if off else "read again"
     return f"{one.name} is {said}." if changed else f"{one.name} was so already."
 
 
@@ -157,13 +161,13 @@ def _skill_page(
     try:
         text = skills.text_of(workspace.root, row.skill)
     except WorkspaceError as error:
-        context["unreadable"] = error.sentence
+        context["unreadable"] = error.message
     else:
-        header = front_matter.read(text)
+        header = front_matter.read_front_matter(text)
         context |= {
             "header": []
             if header.problem
-            else [(str(k), str(v)) for k, v in header.values.items()],
+            else [(key, front_matter.format_value(v)) for key, v in header.values.items()],
             "html": markdown(text if header.problem else header.body),
             "version": skills.version(workspace.root, row.skill),
         }

@@ -1,5 +1,3 @@
-"""Settings → System: language, time and look; whether all is well; what lies on the disk."""
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,19 +9,16 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods
 
-from jenny.accounts import access, zones
-from jenny.accounts.checks import row_findings
-from jenny.accounts.management import health
+from jenny.accounts import access, time_zones
 from jenny.accounts.models import Account, Theme, UpSpan, Workspace
-from jenny.accounts.models.activity import GAP, KEPT
-from jenny.workspace import trash
-from jenny.workspace.check import check_workspace
+from jenny.accounts.models.activity import GAP
+from jenny.accounts.services import health
+from jenny.workspace import retention
 from jenny.workspace.config import Config
 from settings_ui import activity, disk, values
-from settings_ui.management import zone
-from settings_ui.management.workspaces import KEPT_FOR
+from settings_ui.services import account_timezone, workspace_health
 from settings_ui.values import Asked
 from settings_ui.views.values import group_page
 
@@ -32,58 +27,61 @@ _HOW_LONG = {"week": "a week", "month": "a month", "year": "a year"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """Show it; by POST, change what was sent."""
+def system_page(request: HttpRequest) -> HttpResponse:
     person, workspace = access.account(request), access.workspace(request)
     if request.method == "POST" and "developer_mode" in request.POST:
         _set_developer_mode(request, person)
-        return redirect("settings_system")
-    if request.method == "POST" and "theme" in request.POST:
-        _set_theme(request, person)
         return redirect("settings_system")
 
     def context(row: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
         return {
             "rows": _rows(person, found, asked),
-            "themes": Theme.choices,
             "checks": health.checks(),
             "lines": lines(),
             "days": activity.DAYS,
-            "kept_days": KEPT.days,
+            "retention": retention,
             **_disk(person, row, found),
         }
 
     return group_page(request, workspace, "system", context)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def appearance(request: HttpRequest) -> HttpResponse:
+    person = access.account(request)
+    if request.method == "POST":
+        _set_theme(request, person)
+        return redirect("settings_appearance")
+    return render(request, "settings/appearance.html", {"themes": Theme.choices})
+
+
 def _rows(person: Account, found: Config, asked: Asked | None) -> list[values.Row]:
-    """The rows of the form; the zone is chosen by name."""
+    """Return the rows of the form; the zone is chosen from a list."""
     choices = (
         ("", f"The account's own (now {person.time_zone})"),
-        *((name, name.replace("_", " ")) for name in sorted(zones.names())),
+        *((name, name.replace("_", " ")) for name in sorted(time_zones.names())),
     )
     return [
-        replace(row, choices=choices) if row.field.key == zone.KEY else row
+        replace(row, choices=choices) if row.field.key == account_timezone.KEY else row
         for row in values.rows(found, values.fields_of("system"), asked)
     ]
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def files(request: HttpRequest) -> HttpResponse:
-    """Look through the workspace's files, as ``check_workspace`` does, and say what is found."""
-    workspace = access.workspace(request)
-    found = check_workspace(workspace.root) + row_findings(workspace, repair=False)
-    found.sort(key=lambda one: not one.is_open)
+    """Show what the last check of the workspace's files found; by POST, begin another one."""
+    person, workspace = access.account(request), access.workspace(request)
+    if request.method == "POST":
+        return redirect("job", workspace_health.begin(workspace, person).pk)
     context = {
-        "findings": found,
-        "open": sum(one.is_open for one in found),
+        "last": workspace_health.last_check(workspace),
+        "under_way": workspace_health.open_check(workspace),
         "slug": workspace.slug,
     }
     return render(request, "settings/health.html", context)
 
 
 def lines() -> list[activity.Line]:
-    """When each part was up."""
     now = timezone.now()
     rows: dict[str, list[tuple[str, Any, Any]]] = {name: [] for name in activity.PARTS}
     for part, host, start, last in UpSpan.objects.values_list(
@@ -97,21 +95,25 @@ def lines() -> list[activity.Line]:
 
 
 def _disk(person: Account, workspace: Workspace, found: Config) -> dict[str, Any]:
-    """What lies on the disk: the account's, and for the owner what belongs to all."""
+    """Return disk usage of the account, and of the instance for its owner."""
     data = settings.JENNY_DATA
     keep = _HOW_LONG.get(str(found.get(_KEEP_FOR)), "")
-    snapshots = f"{keep}, the newest 20 always" if keep else "until you delete them"
+    snapshots = "until you delete them"
+    if keep:
+        snapshots = f"{keep}, the newest {retention.NEWEST_SNAPSHOTS} always"
+    in_trash = retention.in_words(retention.TRASH)
+    in_parts = retention.in_words(retention.UPLOAD_PART)
     versions = workspace.root / "memory" / ".git"
     parts = [
         disk.part(f"Files of “{workspace.name}”", "until you delete them", [workspace.root]),
         disk.part("of these, versions of the memory files", "for good", [versions]),
         disk.part("Its snapshots", snapshots, [data.snapshots / f"{workspace.pk}.git"]),
-        disk.part("Its trash", f"{trash.KEPT_DAYS} days", [data.trash / str(workspace.pk)]),
-        disk.part("Uploads that broke off", "one day", [data.uploads / str(person.pk)]),
+        disk.part("Its trash", in_trash, [data.trash / str(workspace.pk)]),
+        disk.part("Uploads that broke off", in_parts, [data.uploads / str(person.pk)]),
     ]
     other = person.workspaces(manager="all_objects").exclude(pk=workspace.pk)
     if roots := [row.root for row in other]:
-        kept = f"deleted ones {KEPT_FOR.days} days"
+        kept = f"deleted ones {retention.in_words(retention.DELETED_WORKSPACE)}"
         parts.append(disk.part("Your other workspaces", kept, roots))
     if person.is_superuser:
         parts += _instance(data.root)
@@ -119,7 +121,8 @@ def _disk(person: Account, workspace: Workspace, found: Config) -> dict[str, Any
 
 
 def _instance(root: Path) -> list[disk.Part]:
-    backups = disk.part("Copies of the database", "the last five", [root / "backups"])
+    newest = f"the last {retention.DATABASE_COPIES}"
+    backups = disk.part("Copies of the database", newest, [root / "backups"])
     queue = disk.part("The queue", "made anew when lost", [settings.JENNY_DATA.redis])
     return [
         disk.Part("The database", "what was said, until it is deleted", _database_size()),
@@ -146,7 +149,7 @@ def _free(root: Path) -> int | None:
 
 
 def _set_theme(request: HttpRequest, person: Account) -> None:
-    wanted = request.POST.getlist("theme")[-1]
+    wanted = request.POST.get("theme", "")
     if wanted not in Theme.values:
         messages.error(request, "This look is not known. Nothing was changed.")
         return

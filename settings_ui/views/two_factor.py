@@ -1,4 +1,4 @@
-"""Settings → Account → Two-factor: set it up, new recovery codes, turn it off."""
+"""Settings → Account → Two-factor: set-up, recovery codes, removal."""
 
 from http import HTTPStatus
 from typing import Any
@@ -20,15 +20,13 @@ _PAGE = "settings_two_factor"
 
 
 @require_safe
-def page(request: HttpRequest) -> HttpResponse:
-    """Where it stands, and what can be done."""
+def two_factor_page(request: HttpRequest) -> HttpResponse:
     return _page(request, access.account(request))
 
 
 @sensitive_post_parameters("password")
 @require_POST
-def begin(request: HttpRequest) -> HttpResponse:
-    """Make a secret, which is confirmed with its first code."""
+def begin_two_factor(request: HttpRequest) -> HttpResponse:
     person = access.account(request)
     if TwoFactor.of(person) is not None:
         messages.success(request, "Two-factor is on already.")
@@ -43,7 +41,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("code")
 @require_POST
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Turn it on; the recovery codes are shown this once."""
+    """Turn it on and show the recovery codes this once."""
     person = access.account(request)
     waiting = TwoFactor.objects.filter(account=person, confirmed_at=None).first()
     if waiting is None:
@@ -68,7 +66,6 @@ def confirm(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("password", "code")
 @require_POST
 def renew(request: HttpRequest) -> HttpResponse:
-    """New recovery codes in place of the old ones."""
     person = access.account(request)
     if TwoFactor.of(person) is None:
         return redirect(_PAGE)
@@ -81,7 +78,7 @@ def renew(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("password", "code")
 @require_POST
 def end(request: HttpRequest) -> HttpResponse:
-    """Turn it off, or forget a secret that was not confirmed."""
+    """Turn it off, or delete an unconfirmed secret."""
     person = access.account(request)
     if TwoFactor.of(person) is not None:
         form = ProofForm(request.POST, request=request, person=person)
@@ -94,7 +91,7 @@ def end(request: HttpRequest) -> HttpResponse:
 
 
 def _codes(request: HttpRequest, codes: list[str], said: str) -> HttpResponse:
-    """The page that shows codes; it is never stored, and never shown again."""
+    """Render the page with the recovery codes, which is never shown again."""
     return render(request, "settings/recovery_codes.html", {"codes": codes, "said": said})
 
 
@@ -130,7 +127,7 @@ def _page(
 
 
 def _qr(uri: str) -> SafeString:
-    """The QR code as SVG, drawn here: no other host learns the secret."""
+    """Draw the QR code as SVG here, so that no other host learns the secret."""
     made = segno.make(uri, error="m", micro=False)
     return mark_safe(  # noqa: S308 - segno draws numbers; nothing of the text is in it
         made.svg_inline(border=0, svgclass=None, lineclass=None, omitsize=True)

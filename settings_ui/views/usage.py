@@ -1,5 +1,3 @@
-"""Settings → Usage: what models used and what that cost, and the limits of a day."""
-
 import datetime as dt
 from decimal import Decimal
 from http import HTTPStatus
@@ -10,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from jenny.accounts import access, caps
-from jenny.accounts.management import gate, metering
+from jenny.accounts import access
 from jenny.accounts.models import Account, UsageDay
-from jenny.accounts.usage_kinds import label
-from jenny.chat.tasks import resuming
-from memory.management.dreaming import clock
+from jenny.accounts.services import usage as account_usage
+from jenny.agent.run_kinds import usage_label
+from jenny.chat.services import resume
+from memory.services.dream import scheduler
 from settings_ui import plots, usage
 from settings_ui.forms import CapsForm
 from settings_ui.usage import Entry, Report, Sum
@@ -24,16 +22,17 @@ _DEFAULT_DAYS = 30
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """Show it; by POST, set the limits of a day."""
+def usage_page(request: HttpRequest) -> HttpResponse:
     person = access.account(request)
     if request.method != "POST":
         return _page(request, person, CapsForm(initial=_initial(person)))
     form = CapsForm(request.POST)
     if not form.is_valid():
         return _page(request, person, form)
-    before = metering.caps_of(person)
-    wanted = caps.Caps(form.cleaned_data["maxTokensPerDay"], form.cleaned_data["maxCostPerDay"])
+    before = account_usage.caps_of(person)
+    wanted = account_usage.Caps(
+        form.cleaned_data["maxTokensPerDay"], form.cleaned_data["maxCostPerDay"]
+    )
     if wanted == before:
         messages.success(request, "Nothing was written: these were the limits already.")
         return redirect("settings_usage")
@@ -48,7 +47,7 @@ def page(request: HttpRequest) -> HttpResponse:
     return redirect("settings_usage")
 
 
-def _said(wanted: caps.Caps) -> str:
+def _said(wanted: account_usage.Caps) -> str:
     parts = []
     if wanted.tokens is not None:
         parts.append(f"{wanted.tokens:,} tokens a day")
@@ -58,14 +57,14 @@ def _said(wanted: caps.Caps) -> str:
 
 
 def _go_on(person: Account) -> str:
-    """Let what waited for a higher limit go on; said in a sentence, if anything did."""
-    if metering.why_spent(person.pk):
+    """Resume what waited for a higher limit and return a sentence about it."""
+    if account_usage.why_spent(person.pk):
         return ""
     going = 0
     for row in person.workspaces(manager="objects").exclude(folder_made_at=None):
-        if not gate.why_calls_wait(row):
-            clock.catch_up(row)
-            going += resuming.resume(row)
+        if not account_usage.why_calls_wait(row):
+            scheduler.catch_up(row)
+            going += resume.resume(row)
     if not going:
         return ""
     count = "One conversation goes" if going == 1 else f"{going:,} conversations go"
@@ -84,11 +83,11 @@ def _page(request: HttpRequest, person: Account, form: CapsForm) -> HttpResponse
     measure = request.GET.get("show", "")
     if measure not in usage.MEASURES:
         measure = "tokens"
-    today = metering.today(person.time_zone)
+    today = account_usage.today(person.time_zone)
     found = usage.report(_entries(person, today, count), today, count)
-    used = metering.used_today(person)
-    bounds = metering.caps_of(person)
-    said = caps.spent(bounds, used.tokens, used.cost)
+    used = account_usage.used_today(person)
+    bounds = account_usage.caps_of(person)
+    said = account_usage.spent_sentence(bounds, used.tokens, used.cost)
     context = {
         "form": form,
         "report": found,
@@ -101,7 +100,7 @@ def _page(request: HttpRequest, person: Account, form: CapsForm) -> HttpResponse
         "caps": bounds,
         "used": used,
         "used_cost": usage.money(used.cost),
-        "spent": f"{said} {caps.until(person.time_zone)}" if said else "",
+        "spent": f"{said} {account_usage.until_sentence(person.time_zone)}" if said else "",
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "settings/usage.html", context, status=status)
@@ -143,7 +142,7 @@ def _plot(found: Report, today: dt.date, count: int, measure: str) -> plots.Plot
     series: dict[str, dict[dt.date, int | Decimal]] = {kind.name: {} for kind in found.kinds}
     shown = {}
     for (day, kind), one in found.by_day.items():
-        series[label(kind)][day] = one.tokens if measure == "tokens" else one.cost
+        series[usage_label(kind)][day] = one.tokens if measure == "tokens" else one.cost
         words = f"{one.tokens:,} tokens" if measure == "tokens" else one.price
-        shown[f"{label(kind)} {day}"] = words
+        shown[f"{usage_label(kind)} {day}"] = words
     return plots.stacked(days, series, shown)

@@ -1,8 +1,8 @@
-"""Settings → Memory and Conversation: the fields of ``config.json``, by group."""
+"""Settings → Memory updates and Conversation: the fields of ``config.json``, by group."""
 
 import contextlib
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,59 +14,76 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
-from jenny.accounts.management import gate
 from jenny.accounts.models import Workspace
+from jenny.accounts.services import usage
 from jenny.chat.models import look_again
-from jenny.workspace import config
-from jenny.workspace.config import Config, Raw
+from jenny.workspace import config, file_times
+from jenny.workspace.config import Config, Field, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
 from jenny.workspace.files import Actor
 from memory import files
 from memory.budgets import gauge
 from memory.dream import schedule
-from memory.dream.prompting import guide
+from memory.dream.prompts import guide
 from memory.management.commands.dream import GOOD
-from memory.management.dreaming import clock
 from memory.models import DreamRun
+from memory.services.dream import scheduler
 from settings_ui import values
-from settings_ui.management import zone
+from settings_ui.services import account_timezone
 from settings_ui.values import Asked
 
 NEXT_TIMES = 3
-# A run that is over its time by so long is worth a word: the machine may have been off for a night.
 STALE_AFTER = timedelta(days=3)
 _IDLE = "agents.defaults.idleCompactAfterMinutes"
 _CONFIRMABLE = [key for key, row in config.BY_KEY.items() if row.confirm_below is not None]
 _MEMORY = values.fields_of("memory")
 _LIMITS = [row for row in _MEMORY if row.name.startswith("max")]
 _BUDGETS = [row for row in _MEMORY if row.name.endswith("BudgetChars")]
+# What most people change; the rest of a group is advanced.
+_MAIN = {
+    "enabled",
+    "intervalH",
+    "approve",
+    "modelOverride",
+    "contextWindowTokens",
+    "idleCompactAfterMinutes",
+}
 _RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def memory(request: HttpRequest) -> HttpResponse:
-    """Dream: when it runs, by which model, how large the files may be, what waits for a person."""
     workspace = access.workspace(request)
     return group_page(request, workspace, "memory", _memory_context)
 
 
 @require_POST
 def make_guide(request: HttpRequest) -> HttpResponse:
-    """Make the workspace's own guide for Dream from the built-in text, where none stands."""
+    """Create the workspace's own guide for Dream from the built-in text unless it has one."""
     workspace = access.workspace(request)
     person = access.account(request)
     try:
-        said = guide.init(workspace.root, Actor("browser", account=person.pk))
+        said = guide.create_guide(workspace.root, Actor("browser", account=person.pk))
     except WorkspaceError as error:
-        messages.error(request, error.sentence)
+        messages.error(request, error.message)
     else:
         messages.info(request, said.replace("`", ""))
     return redirect("settings_memory")
 
 
+@require_POST
+def keep_defaults(request: HttpRequest) -> HttpResponse:
+    """Keep the values that an update's changed defaults left as they were, and end the notice."""
+    try:
+        config.accept_defaults(access.workspace(request).root)
+    except WorkspaceError as error:
+        messages.error(request, error.message)
+    return redirect(access.way_back(request))
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def conversation(request: HttpRequest) -> HttpResponse:
-    """How long conversations are kept in the model's sight, and when they are summarised."""
+    """Show the settings of context and consolidation."""
     workspace = access.workspace(request)
     return group_page(request, workspace, "conversation", _plain_context("conversation"))
 
@@ -77,8 +94,8 @@ def group_page(
     group: str,
     context_of: Callable[[Workspace, Config, Asked | None], dict[str, Any]],
 ) -> HttpResponse:
-    """Show a group's settings; by POST, change what was sent, all of it or nothing."""
-    before = config.load(workspace.root)
+    """Show a group's settings; a POST changes all that was sent, or nothing."""
+    before = config.load_config(workspace.root)
     if request.method != "POST":
         return render(request, f"settings/{group}.html", context_of(workspace, before, None))
     sent = {name: texts[-1] for name, texts in request.POST.lists() if texts}
@@ -91,13 +108,13 @@ def group_page(
             more = {"confirm": list(error.problems.values())}
         except ConfigRefused as error:
             asked.problems.update(error.problems)
-            more = {"problem": error.sentence}
+            more = {"problem": error.message}
         except WorkspaceError as error:
-            more = {"problem": error.sentence}
+            more = {"problem": error.message}
         else:
-            clock.keep(workspace, timezone.now())
-            if asked.values.get(zone.KEY):
-                _let_follow(request, str(asked.values[zone.KEY]))
+            scheduler.keep_schedule(workspace, timezone.now())
+            if asked.values.get(account_timezone.KEY):
+                _let_follow(request, str(asked.values[account_timezone.KEY]))
             if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
                 look_again(workspace)
             _say(request, workspace, before, asked, written=written)
@@ -109,27 +126,26 @@ def group_page(
 
 
 def _write(workspace: Workspace, before: Config, asked: Asked, *, is_confirmed: bool) -> bool:
-    """Write what was asked for, through the funnel; whether anything was written."""
+    """Write the requested values through the config store; ``True`` when something changed."""
 
     def mutate(data: Raw) -> None:
         values.write_into(data, before, asked.values)
 
     confirmed = _CONFIRMABLE if is_confirmed else ()
-    return config.change(workspace.root, mutate, confirmed=confirmed)
+    return config.change_config(workspace.root, mutate, confirmed=confirmed)
 
 
 def _let_follow(request: HttpRequest, name: str) -> None:
     try:
-        zone.follow(access.account(request), name)
+        account_timezone.follow(access.account(request), name)
     except WorkspaceError as error:
-        messages.error(request, f"Another workspace keeps its time zone. {error.sentence}")
+        messages.error(request, f"Another workspace keeps its time zone. {error.message}")
 
 
 def _say(
     request: HttpRequest, workspace: Workspace, before: Config, asked: Asked, *, written: bool
 ) -> None:
-    """Whether the write happened, and what is different now."""
-    what = values.changed(before, config.load(workspace.root), asked.values)
+    what = values.changed(before, config.load_config(workspace.root), asked.values)
     if not written or not what:
         messages.success(request, "Nothing was written: these were the values already.")
         return
@@ -138,25 +154,25 @@ def _say(
         if one.file.budget_key in asked.values and one.over:
             messages.info(
                 request,
-                f"{one.sentence} is {one.over:,} over. Nothing is cut: Dream may only make the "
+                f"{one.message} is {one.over:,} over. Nothing is cut: Dream may only make the "
                 "file smaller until it fits.",
             )
 
 
 def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
-    due = clock.shown(workspace, now := timezone.now())
+    due = scheduler.shown(workspace, now := timezone.now())
     timing = schedule.timing(found, workspace.owner.time_zone)
     place = ZoneInfo(timing.zone)
     lately = _lately(workspace, timing, now)
     times = schedule.upcoming(timing, due, now, NEXT_TIMES)
     return {
         **lately,
-        "guide": guide.read(workspace.root),
-        "is_paused": found.get(gate.PAUSE),
+        "guide": guide.read_guide(workspace.root),
+        "is_paused": found.get(usage.PAUSE),
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
-        "runs": values.rows(found, _RUNS, asked),
+        **_layers(found, _RUNS, asked),
         "budgets": [
             {
                 "row": row,
@@ -170,8 +186,8 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
 
 
 def _lately(workspace: Workspace, timing: schedule.Timing, now: datetime) -> dict[str, Any]:
-    """When Dream last got on, when each file last changed, and whether either is suspiciously long
-    ago though Dream runs by itself."""
+    """Return Dream's last progress and each file's last change, and whether they are suspiciously
+    old while Dream is scheduled."""
     runs = DreamRun.objects.filter(workspace=workspace, status__in=GOOD).order_by("-pk")
     last = runs.values_list("ended_at", flat=True).first()
     age = now - (last or workspace.created_at)
@@ -179,7 +195,7 @@ def _lately(workspace: Workspace, timing: schedule.Timing, now: datetime) -> dic
     for file in files.BY_PATH:
         with contextlib.suppress(OSError):
             seconds = (workspace.root / file).stat().st_mtime
-            changed[file] = datetime.fromtimestamp(seconds, UTC)
+            changed[file] = file_times.moment_of(seconds)
     return {
         "last_run": last,
         "is_stale": timing.is_on and age > timedelta(hours=timing.interval_h) + STALE_AFTER,
@@ -191,6 +207,16 @@ def _plain_context(
     group: str,
 ) -> Callable[[Workspace, Config, Asked | None], dict[str, Any]]:
     def context(_workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
-        return {"rows": values.rows(found, values.fields_of(group), asked)}
+        return _layers(found, values.fields_of(group), asked)
 
     return context
+
+
+def _layers(found: Config, fields: list[Field], asked: Asked | None) -> dict[str, Any]:
+    """Return the rows that stand first, the advanced ones, and whether those are to be seen."""
+    rows = values.rows(found, fields, asked)
+    return {
+        "main": [row for row in rows if row.name in _MAIN],
+        "advanced": [row for row in rows if row.name not in _MAIN],
+        "is_open": asked is not None,
+    }

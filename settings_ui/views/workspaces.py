@@ -1,5 +1,3 @@
-"""Settings → Workspaces: make one, work in another, rename, delete, bring back."""
-
 from http import HTTPStatus
 from uuid import UUID
 
@@ -11,25 +9,29 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jenny.accounts import access
 from jenny.accounts.models import Account, Workspace
 from jenny.chat.models import Conversation
+from jenny.workspace import retention
 from jenny.workspace.errors import WorkspaceError
-from settings_ui.errors import WorkspaceRefused
-from settings_ui.management import workspaces
+from settings_ui.errors import FolderFound, WorkspaceRefused
+from settings_ui.services import workspaces
 
 _PAGE = "settings_workspaces"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def page(request: HttpRequest) -> HttpResponse:
-    """List them; by POST, make one and work in it."""
+def workspaces_page(request: HttpRequest) -> HttpResponse:
     person = access.account(request)
     access.workspace(request)
     if request.method != "POST":
         return _page(request, person)
     name = request.POST.get("name", "")
     try:
-        row = workspaces.create(person, name)
+        checked = workspaces.checked_name(person, name)
+        attach = workspaces.wants_attached(person, checked, request.POST.get("folder", ""))
+        row = workspaces.create(person, name, attach=attach)
+    except FolderFound as error:
+        return _page(request, person, typed=name, found=error.message)
     except (WorkspaceRefused, WorkspaceError) as error:
-        return _page(request, person, problem=error.sentence, typed=name)
+        return _page(request, person, problem=error.message, typed=name)
     access.choose_workspace(request, row)
     messages.success(request, f"“{row.name}” is made, and you work in it now.")
     return redirect(_PAGE)
@@ -37,7 +39,6 @@ def page(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def use(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
-    """Work in another one, in this session and in new ones; go on at ``next``."""
     row = _own(request, workspace_id)
     row.make_folder()
     access.choose_workspace(request, row)
@@ -48,13 +49,12 @@ def use(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
 
 @require_POST
 def rename(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
-    """Give one another name."""
     person, row = access.account(request), _own(request, workspace_id)
     given = request.POST.get("name", "")
     try:
         changed = workspaces.give_name(row, person, given)
     except WorkspaceRefused as error:
-        return _page(request, person, renaming=row, problem=error.sentence, typed=given)
+        return _page(request, person, renaming=row, problem=error.message, typed=given)
     row.refresh_from_db()
     said = "is the name now" if changed else "was the name already; nothing was written"
     messages.success(request, f"“{row.name}” {said}.")
@@ -63,17 +63,20 @@ def rename(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
-    """Ask, with what is inside; by POST with ``confirm=yes``, delete it."""
+    """Show its content; a POST with ``confirm=yes`` deletes it."""
     row = _own(request, workspace_id)
     problem = ""
     if request.method == "POST" and request.POST.get("confirm") == "yes":
         try:
             told = workspaces.delete(row)
         except WorkspaceRefused as error:
-            problem = error.sentence
+            problem = error.message
         else:
             messages.success(
-                request, f"“{row.name}” is deleted. For 30 days it can be brought back here. {told}"
+                request,
+                f"“{row.name}” is deleted. For "
+                f"{retention.in_words(retention.DELETED_WORKSPACE)} it can be brought back here. "
+                f"{told}",
             )
             return redirect(_PAGE)
     elif request.method == "POST":
@@ -81,6 +84,7 @@ def delete(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
     context = {
         "row": row,
         "inside": workspaces.inside(row),
+        "kept_for": retention.in_words(retention.DELETED_WORKSPACE),
         "is_only": not access.has_others(row),
         "problem": problem,
     }
@@ -90,7 +94,6 @@ def delete(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
 
 @require_POST
 def bring_back(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
-    """Undo a deletion."""
     person = access.account(request)
     row = workspaces.deleted(person).filter(pk=workspace_id).first()
     if row is None:
@@ -116,6 +119,7 @@ def _page(
     renaming: Workspace | None = None,
     problem: str = "",
     typed: str = "",
+    found: str = "",
 ) -> HttpResponse:
     current = access.current_workspace(request)
     rows = [
@@ -129,15 +133,17 @@ def _page(
         for row in workspaces.live(person)
     ]
     gone = [
-        {"row": row, "until": row.deleted_at + workspaces.KEPT_FOR}
+        {"row": row, "until": row.deleted_at + retention.DELETED_WORKSPACE}
         for row in workspaces.deleted(person)
         if row.deleted_at is not None
     ]
     context = {
         "rows": rows,
         "gone": gone,
+        "kept_for": retention.in_words(retention.DELETED_WORKSPACE),
         "problem": problem if renaming is None else "",
         "typed": typed if renaming is None else "",
+        "found": found,
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem or found else HTTPStatus.OK
     return render(request, "settings/workspaces.html", context, status=status)

@@ -11,7 +11,7 @@ const arriving = document.getElementById("arriving");
 const bar = arriving?.querySelector("progress");
 const part = arriving?.querySelector(".part");
 const button = form?.querySelector("button");
-const token = () => document.cookie.match(/(?:^|;\s*)csrftoken=([^;]+)/)?.[1] ?? "";
+const token = () => document.cookie.split("; ").find((one) => one.startsWith(`${document.body.dataset.csrfCookie}=`))?.split("=")[1] ?? "";
 
 function hexadecimal(count) {
   return [...crypto.getRandomValues(new Uint8Array(count))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -29,7 +29,7 @@ async function post(body) {
     return { stop: "Your session has ended." };
   }
   if (answer.ok) return data;
-  if (answer.status < 500 || data.sentence) return { stop: data.sentence ?? `The server answered ${answer.status}.` };
+  if (answer.status < 500 || data.message) return { stop: data.message ?? `The server answered ${answer.status}.` };
   throw new Error(String(answer.status));
 }
 

@@ -21,8 +21,22 @@ function fit() {
   field.style.height = `${field.scrollHeight}px`;
 }
 
+// On a touch keyboard there is no Shift and Enter: Enter makes a new line, the button sends.
+const byTouch = matchMedia("(pointer: coarse)");
+
+function tellKeys() {
+  field.enterKeyHint = byTouch.matches ? "enter" : "send";
+  document.getElementById("keys").textContent = byTouch.matches
+    ? "Enter makes a new line, the Send button sends, a slash opens the commands."
+    : "Enter sends, Shift and Enter make a new line, a slash opens the commands.";
+}
+
+byTouch.addEventListener("change", tellKeys);
+tellKeys();
+
 field.addEventListener("input", fit);
 field.addEventListener("keydown", (event) => {
+  if (byTouch.matches) return;
   // 229: an input method composes, though the browser does not say so.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   if (event.defaultPrevented) return;
@@ -30,12 +44,65 @@ field.addEventListener("keydown", (event) => {
   if (field.value.trim()) form.requestSubmit();
 });
 fit();
-// Who has just begun this conversation goes on writing.
-if (document.referrer && new URL(document.referrer).pathname === "/chat/") field.focus({ preventScroll: true });
+// With a keyboard one writes at once; on a phone the keys would cover what one came to read.
+if (!byTouch.matches && !location.hash && document.activeElement === document.body) field.focus({ preventScroll: true });
 
-for (const start of document.querySelectorAll("[data-start]")) {
+/* --- How much is written, said before it is sent ---------------------------------------- */
+
+const SAID_FROM = 4_000;
+const most = Number(field.dataset.most);
+const size = document.getElementById("size");
+
+function measure() {
+  // What JavaScript counts is never less than what the server does.
+  const count = field.value.length > most ? [...field.value].length : field.value.length;
+  const isTooLong = count > most;
+  size.dataset.tone = isTooLong ? "bad" : "";
+  const parts = count > SAID_FROM ? [`${count.toLocaleString("en")} of at most ${most.toLocaleString("en")} characters.`] : [];
+  if (isTooLong) parts.push(" Too long to be sent: ", link("/workspace/", "save it as a file"), " and name it here.");
+  else if (count > 5 * SAID_FROM) parts.push(" Long texts are better ", link("/workspace/", "as a file"), " that you name here.");
+  size.replaceChildren(...parts);
+}
+
+function link(href, words) {
+  const found = document.createElement("a");
+  found.href = href;
+  found.textContent = words;
+  return found;
+}
+
+field.addEventListener("input", measure);
+measure();
+
+/* --- Files that are pasted or dropped --------------------------------------------------- */
+
+/** Say where a file can go; a picture must not vanish, nor take the place of the page. */
+function refuseFiles(event, files) {
+  event.preventDefault();
+  const one = files.length === 1 ? `“${files[0].name}”` : `${files.length} files`;
+  say("");
+  status.replaceChildren(`A chat takes text only, so ${one} was not added. `, link("/workspace/", "Put it into Files"), ", then name it here.");
+  status.dataset.tone = "bad";
+  announce.textContent = status.textContent;
+}
+
+field.addEventListener("paste", (event) => {
+  const { files } = event.clipboardData;
+  if (files.length && !event.clipboardData.getData("text/plain")) refuseFiles(event, files);
+});
+addEventListener("dragover", (event) => {
+  if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+});
+addEventListener("drop", (event) => {
+  if (event.dataTransfer.files.length) refuseFiles(event, event.dataTransfer.files);
+});
+
+const starts = [...document.querySelectorAll("[data-start]")];
+for (const start of starts) {
   start.addEventListener("click", () => {
-    field.value = start.dataset.start;
+    // What was typed stays; only another example gives way.
+    const typed = starts.some((one) => one.dataset.start === field.value) ? "" : field.value.trimEnd();
+    field.value = typed ? `${typed}\n${start.dataset.start}` : start.dataset.start;
     field.focus();
     field.setSelectionRange(field.value.length, field.value.length);
     field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -65,7 +132,8 @@ function pending(text, key) {
   said.className = "said";
   const words = document.createElement("p");
   words.className = "words";
-  words.textContent = text;
+  words.dir = "auto";
+  words.textContent = text.length > SAID_FROM ? `${text.slice(0, 600)}…` : text;
   const meta = document.createElement("footer");
   meta.className = "meta";
   said.append(words);
@@ -99,7 +167,7 @@ async function post(text, key) {
 
 async function reason(answer) {
   const kind = answer.headers.get("content-type") ?? "";
-  if (kind.startsWith("application/json")) return (await answer.json()).sentence ?? "";
+  if (kind.startsWith("application/json")) return (await answer.json()).message ?? "";
   if (answer.status === 404) return "This conversation was deleted. Copy your text into a new chat.";
   if (answer.status === 507) return "The disk is full: this was not stored. Make room, then send it again.";
   return `The server answered ${answer.status}.`;
@@ -108,7 +176,7 @@ async function reason(answer) {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = field.value;
-  if (!text.trim() || send.disabled) return;
+  if (!text.trim() || send.disabled || size.dataset.tone === "bad") return;
   const key = keyFor(text);
   send.disabled = true;
   const item = pending(text, key);
@@ -179,7 +247,7 @@ document.addEventListener("jenny:event", ({ detail }) => {
     stop.disabled = false;
   }
   say("");
-  if (state === "idle" && before !== "idle") announce.textContent = detail.sentence || "Jenny has answered.";
+  if (state === "idle" && before !== "idle") announce.textContent = detail.message || "Jenny has answered.";
   else if (state !== "idle" && before === "idle") announce.textContent = "Jenny is working.";
 });
 document.addEventListener("jenny:connection", ({ detail }) => {

@@ -132,6 +132,8 @@ function watchSight() {
   clearTimeout(hiding);
   if (document.hidden) {
     hiding = setTimeout(() => {
+      // Whoever waits for an answer in another tab is told when it is there.
+      if (page().dataset.state !== "idle") return watchSight();
       asleep = true;
       close();
     }, HIDDEN_MS);

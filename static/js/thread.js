@@ -87,6 +87,21 @@ function openPart(block) {
   return part;
 }
 
+/* --- The page's name, with a sign that an answer came while nobody looked --------------- */
+
+let name = document.title;
+let unread = false;
+
+function showName() {
+  document.title = unread ? `(1) ${name}` : name;
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) return;
+  unread = false;
+  showName();
+});
+
 const apply = {
   item({ id, html }) {
     const fresh = parsed(html).firstElementChild;
@@ -123,6 +138,14 @@ const apply = {
     const block = expected(event);
     if (block) openPart(block).replaceChildren(parsed(event.html));
   },
+  items(event) {
+    const block = expected(event);
+    const part = block && openPart(block);
+    part?.querySelector(":scope > .tail")?.remove();
+    const last = part?.lastElementChild?.lastElementChild;
+    if (last?.matches("li")) last.replaceWith(parsed(event.html));
+    else if (block) stale();
+  },
   tail(event) {
     const block = expected(event);
     const part = block && openPart(block);
@@ -141,16 +164,16 @@ const apply = {
     byId(id)?.remove();
   },
   state(event) {
+    if (event.state === "idle" && thread().dataset.state !== "idle" && document.hidden) {
+      unread = true;
+      showName();
+    }
     thread().dataset.state = event.state;
-    const row = byId("current");
-    row?.querySelector(".alive")?.remove();
-    if (event.state !== "idle") row?.append(parsed('<span class="alive"><span class="sr-only">being answered</span></span>'));
   },
   title({ title }) {
     byId("title").textContent = title;
-    document.title = `${title} · Jenny`;
-    const place = document.querySelector("#current .conversation-title");
-    if (place) place.textContent = title;
+    name = `${title} · Jenny`;
+    showName();
     const field = byId("rename");
     if (field && field !== document.activeElement) field.value = title;
   },
@@ -160,6 +183,7 @@ const apply = {
       byId("crowded").hidden = !note;
     }
     byId("meter-text").textContent = sentence;
+    byId("meter-percent").textContent = String(percent ?? 0);
     byId("meter-fill").setAttribute("width", String(Math.min(100, percent ?? 0)));
     byId("meter").toggleAttribute("data-empty", !sentence);
   },

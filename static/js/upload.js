@@ -9,7 +9,7 @@ const list = document.getElementById("arriving");
 const button = document.querySelector("[data-upload]");
 const form = document.querySelector("[data-upload-form]");
 const address = button?.dataset.upload ?? form?.dataset.uploadForm;
-const token = () => document.cookie.match(/(?:^|;\s*)csrftoken=([^;]+)/)?.[1] ?? "";
+const token = () => document.cookie.split("; ").find((one) => one.startsWith(`${document.body.dataset.csrfCookie}=`))?.split("=")[1] ?? "";
 
 let queue = Promise.resolve();
 let waiting = 0;
@@ -46,7 +46,7 @@ async function post(body) {
     return { stop: "Your session has ended." };
   }
   if (answer.ok) return data;
-  if (answer.status < 500) return { stop: data.sentence ?? `The server answered ${answer.status}.` };
+  if (answer.status < 500) return { stop: data.message ?? `The server answered ${answer.status}.` };
   throw new Error(String(answer.status));
 }
 

@@ -1,12 +1,4 @@
-/* A wiki's page: frames of diagrams as high as they are, passages that are commented on are
-   marked, and selected words can be commented on. */
-
-addEventListener("message", ({ source, data }) => {
-  if (data?.kind !== "jenny-diagram" || !Number.isFinite(data.height)) return;
-  for (const frame of document.querySelectorAll("iframe.diagram")) {
-    if (frame.contentWindow === source) frame.style.height = `${Math.min(2000, Math.max(48, data.height))}px`;
-  }
-});
+/* A wiki's page: passages that are commented on are marked, and selected words can be commented on. */
 
 const text = document.getElementById("text");
 const button = document.getElementById("comment-here");

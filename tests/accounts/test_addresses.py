@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jenny.accounts.addresses import clean_base_url, clean_key, origin
+from jenny.accounts.endpoints import clean_base_url, clean_key, origin_of
 from jenny.accounts.errors import BadAddress, BadKey
 
 
@@ -18,6 +18,9 @@ from jenny.accounts.errors import BadAddress, BadKey
         ("http://[::1]:8080/", "http://[::1]:8080"),
         ("http://Bücher.example", "http://xn--bcher-kva.example"),
         ("http://192.168.1.20:8080", "http://192.168.1.20:8080"),
+        ("http://100.101.102.103:11434", "http://100.101.102.103:11434"),
+        ("http://[fd12:3456::7]:8080", "http://[fd12:3456::7]:8080"),
+        ("http://[64:ff9b::808:808]", "http://[64:ff9b::808:808]"),
     ],
 )
 def test_an_address_is_taken_as_it_is_copied(pasted: str, clean: str) -> None:
@@ -52,6 +55,24 @@ def test_an_address_is_taken_as_it_is_copied(pasted: str, clean: str) -> None:
         "http://[fe80::1]/",
         "http://[::ffff:169.254.169.254]/",
         "http://2852039166/",
+        "http://0251.0376.0251.0376/",
+        "http://0.0.0.0:11434",
+        "http://[::]:11434",
+        "http://100.100.100.200/",
+        "http://168.63.129.16/",
+        "http://192.0.0.192/",
+        "http://255.255.255.255/",
+        "http://224.0.0.1/",
+        "http://[fd00:ec2::254]/",
+        "http://[fd20:ce::254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[64:ff9b:1::a9fe:a9fe]/",
+        "http://[64:ff9b::127.0.0.1]/",
+        "http://[::169.254.169.254]/",
+        "http://[2002:a9fe:a9fe::1]/",
+        "http://[2001:0:a9fe:a9fe:0:0:0:0]/",
+        "http://[2001:0:4136:e378:8000:63bf:5601:5601]/",
+        "http://[::ffff:0.0.0.0]/",
         "http://0xa9fea9fe/",
         "http://169.254.43518/",
         "http://127.1./",
@@ -61,7 +82,7 @@ def test_what_is_no_address_is_refused_in_a_sentence(pasted: str) -> None:
     """Nothing else is ever asked, and the sentence ends with a full stop."""
     with pytest.raises(BadAddress) as caught:
         clean_base_url(pasted)
-    assert caught.value.sentence.endswith(".")
+    assert caught.value.message.endswith(".")
 
 
 @given(st.text())
@@ -86,7 +107,7 @@ def test_no_text_breaks_it(text: str) -> None:
 )
 def test_an_origin_is_scheme_host_and_port(one: str, other: str, same: bool) -> None:
     """What a key is bound to does not hang on spelling, and nothing else shares it."""
-    assert (origin(one) == origin(other)) is same
+    assert (origin_of(one) == origin_of(other)) is same
 
 
 def test_a_key_loses_the_white_space_of_pasting() -> None:

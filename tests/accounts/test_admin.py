@@ -32,12 +32,12 @@ def rows(ana: Account, bo: Account) -> None:
     workspace = bo.current_workspace
     assert workspace is not None
     chat = Conversation.objects.create(workspace=workspace, title=SAID)
-    turn = Turn.objects.create(conversation=chat, sentence=SAID)
+    turn = Turn.objects.create(conversation=chat, message=SAID)
     Message.objects.create(conversation=chat, kind=Message.Kind.USER, text=SAID, turn=turn)
     run = DreamRun.begin(workspace, "manual")
     assert run is not None
     DreamRun.objects.filter(pk=run.pk).update(
-        entries=[{"reason": SAID}], report={"markdown": SAID}, notes=[SAID], sentence=SAID, why=SAID
+        entries=[{"reason": SAID}], report={"markdown": SAID}, notes=[SAID], message=SAID, why=SAID
     )
     ApiKey.keep(bo, "https://models.example.org", "sk-bo-000000000000000000")
     UsageDay.objects.create(account=bo, day="2026-01-01", kind="chat", model="m")

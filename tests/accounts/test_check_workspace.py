@@ -77,7 +77,7 @@ def test_a_removed_folder_is_a_problem(workspaces: list[Workspace]) -> None:
     workspaces[0].root.rename(workspaces[0].root.with_name("elsewhere"))
     code, told = run_json("--workspace", workspaces[0].slug)
     assert code == 1
-    assert "no workspace folder" in told["workspaces"][0]["findings"][0]["sentence"]
+    assert "no workspace folder" in told["workspaces"][0]["findings"][0]["message"]
     workspaces[0].root.with_name("elsewhere").rename(workspaces[0].root)
 
 

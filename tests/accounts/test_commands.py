@@ -1,5 +1,6 @@
 """Accounts by command, each run as a process of its own."""
 
+import fcntl
 import json
 import os
 import pty
@@ -37,7 +38,8 @@ class Instance:
     def json(self, *words: str, said: str = "", **environment: str) -> tuple[int, dict[str, Any]]:
         """Run a command with ``--json``."""
         code, printed = self.run(*words, "--json", said=said, **environment)
-        return code, json.loads(printed)
+        (answer,) = (line for line in printed.splitlines() if line.startswith("{"))
+        return code, json.loads(answer)
 
 
 @pytest.fixture(scope="module")
@@ -108,13 +110,49 @@ def test_nonsense_is_refused_with_a_sentence(
     assert not (instance.data / "workspaces").exists()
 
 
-def test_a_database_that_is_not_set_up_is_told(tmp_path: Path) -> None:
-    """Before the first start, the command says what is missing."""
-    code, told = Instance(tmp_path).json(
-        "create_owner", "--username", "ana", JENNY_OWNER_PASSWORD=PASSWORD
-    )
+def test_the_first_command_prepares_the_database(tmp_path: Path) -> None:
+    """On a fresh data folder any command works or says what is to be done; none asks for another
+    command that makes tables."""
+    instance = Instance(tmp_path)
+    code, told = instance.json("say", "hello")
     assert code == 1
-    assert "manage.py migrate" in told["error"]
+    assert "create_owner" in told["error"]
+    assert owner(instance)[0] == 0
+    code, told = instance.json("say", "hello")
+    assert (code, told["ok"]) == (0, True)
+
+
+def test_commands_at_once_prepare_a_database_once(tmp_path: Path) -> None:
+    """Each waits for the one that makes the tables."""
+    words = [sys.executable, str(ROOT / "manage.py"), "check_workspace", "--json"]
+    environment = clean_environment(JENNY_DATA_DIR=str(tmp_path))
+    running = [
+        subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for process in running:
+        assert "no workspace yet" in process.communicate()[0]
+
+
+def test_a_command_migrates_after_a_backup(tmp_path: Path) -> None:
+    """An older database is copied first, as a start of Jenny does."""
+    instance = Instance(tmp_path)
+    assert instance.run("migrate", "-v0", "memory", "0001")[0] == 0
+    code, printed = instance.run("create_owner", "--username", "ana", JENNY_OWNER_PASSWORD=PASSWORD)
+    assert code == 0, printed
+    assert "Backed up the database" in printed
+    assert len(list((tmp_path / "backups").glob("database-*"))) == 1
+
+
+def test_a_command_migrates_nothing_below_a_running_instance(tmp_path: Path) -> None:
+    """Its tables stay; the sentence says how they are brought up to date."""
+    with (tmp_path / "running.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(f"{os.getpid()}\n")
+        lock.flush()
+        code, told = owner(Instance(tmp_path))
+    assert code == 1
+    assert "make run" in told["error"]
 
 
 @pytest.mark.parametrize("command", ["create_owner", "create_account", "reset_password"])
@@ -162,3 +200,61 @@ def _until(controller: int, mark: bytes | None, printed: bytes) -> bytes:
             break
         printed += chunk
     return printed
+
+
+def left_behind(instance: Instance, slug: str = "ana") -> Path:
+    """A workspace's folder of which the database knows nothing."""
+    folder = instance.data / "workspaces" / slug
+    folder.mkdir(parents=True)
+    (folder / "SOUL.md").write_text("mine")
+    (folder / "notes.md").write_text("of years")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [
+        (("create_owner", "--username", "Ana"), ()),
+        (("create_account", "--username", "ana"), ("create_owner", "--username", "first")),
+        (("create_workspace", "Ana"), ("create_owner", "--username", "first")),
+    ],
+)
+def test_files_of_a_lost_database_are_offered(
+    instance: Instance, words: tuple[str, ...], before: tuple[str, ...]
+) -> None:
+    """Nothing is made beside them unasked; they become the workspace as they are, or stay."""
+    if before:
+        assert instance.run(*before, said=PASSWORD)[0] == 0
+    folder = left_behind(instance)
+    code, told = instance.json(*words, said=PASSWORD)
+    assert code == 1
+    assert str(folder) in told["error"]
+    assert "--attach" in told["error"]
+    assert not folder.with_name("ana-2").exists()
+    code, told = instance.json(*words, "--attach", said=PASSWORD)
+    assert (code, told["workspace"]) == (0, "ana")
+    assert (folder / "SOUL.md").read_text() == "mine"
+    assert (folder / "notes.md").read_text() == "of years"
+    assert (folder / "AGENTS.md").exists()
+    assert not folder.with_name("ana-2").exists()
+
+
+def test_a_folder_that_was_found_can_be_left(instance: Instance) -> None:
+    """The new one lies beside it, and the answer names what was left."""
+    folder = left_behind(instance)
+    words = ("create_owner", "--username", "ana", "--new-folder")
+    code, told = instance.json(*words, JENNY_OWNER_PASSWORD=PASSWORD)
+    assert (code, told["workspace"]) == (0, "ana-2")
+    assert "“ana” begins in the new folder" in told["message"]
+    assert "make a workspace called “ana”" in told["message"]
+    assert sorted(path.name for path in folder.iterdir()) == ["SOUL.md", "notes.md"]
+
+
+def test_there_may_be_nothing_to_attach(instance: Instance) -> None:
+    """Then it is said what there is, and no account is made."""
+    left_behind(instance, "work")
+    words = ("create_owner", "--username", "ana", "--attach")
+    code, told = instance.json(*words, JENNY_OWNER_PASSWORD=PASSWORD)
+    assert code == 1
+    assert "Folders of no workspace: work" in told["error"]
+    assert owner(instance)[0] == 0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jenny.accounts import connections
-from jenny.workspace.config import load
+from jenny.workspace.config import load_config
 from jenny.workspace.errors import ConfigRefused
 
 SONNET = {"model": "claude-sonnet", "baseUrl": "https://api.anthropic.com", "maxTokens": None}
@@ -20,17 +20,17 @@ def on_disk(folder: Path) -> dict[str, Any]:
 
 def test_a_preset_is_written_and_used(tmp_path: Path) -> None:
     """What was connected answers from the next message on."""
-    assert connections.put(tmp_path, "claude", SONNET, use=True)
-    config = load(tmp_path)
+    assert connections.save_preset(tmp_path, "claude", SONNET, use=True)
+    config = load_config(tmp_path)
     assert config.presets["claude"].model == "claude-sonnet"
     assert config.get("agents.defaults.model") == "claude"
 
 
 def test_saving_the_same_again_writes_nothing(tmp_path: Path) -> None:
     """The page can say that nothing changed, and does not lie."""
-    connections.put(tmp_path, "claude", SONNET, use=True)
+    connections.save_preset(tmp_path, "claude", SONNET, use=True)
     before = (tmp_path / "config.json").stat()
-    assert not connections.put(tmp_path, "claude", SONNET, use=True)
+    assert not connections.save_preset(tmp_path, "claude", SONNET, use=True)
     assert not connections.choose(tmp_path, "claude")
     assert (tmp_path / "config.json").stat().st_mtime_ns == before.st_mtime_ns
 
@@ -42,7 +42,7 @@ def test_keys_that_are_not_ours_stay(tmp_path: Path) -> None:
         "somethingElse": [1],
     }
     (tmp_path / "config.json").write_text(json.dumps(written))
-    connections.put(tmp_path, "claude", SONNET, use=False)
+    connections.save_preset(tmp_path, "claude", SONNET, use=False)
     after = on_disk(tmp_path)
     assert after["somethingElse"] == [1]
     assert after["modelPresets"]["claude"] == {
@@ -62,21 +62,21 @@ def test_a_removed_preset_comes_back_whole(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(written))
     removed = connections.remove(tmp_path, "claude")
     assert removed is not None
-    assert load(tmp_path).presets == {}
-    assert load(tmp_path).get("agents.defaults.model") == ""
+    assert load_config(tmp_path).presets == {}
+    assert load_config(tmp_path).get("agents.defaults.model") == ""
     assert connections.put_back(tmp_path, removed)
     assert on_disk(tmp_path)["modelPresets"] == written["modelPresets"]
-    assert load(tmp_path).get("agents.defaults.model") == "claude"
+    assert load_config(tmp_path).get("agents.defaults.model") == "claude"
 
 
 def test_putting_back_does_not_overwrite(tmp_path: Path) -> None:
     """A preset of that name made meanwhile stays."""
-    connections.put(tmp_path, "claude", SONNET, use=False)
+    connections.save_preset(tmp_path, "claude", SONNET, use=False)
     removed = connections.remove(tmp_path, "claude")
     assert removed is not None
-    connections.put(tmp_path, "claude", {"model": "newer"}, use=False)
+    connections.save_preset(tmp_path, "claude", {"model": "newer"}, use=False)
     assert not connections.put_back(tmp_path, removed)
-    assert load(tmp_path).presets["claude"].model == "newer"
+    assert load_config(tmp_path).presets["claude"].model == "newer"
 
 
 def test_removing_what_is_not_there(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_stands_in_the_way_is_not_overwritten(tmp_path: Path, broken: dict[
     text = json.dumps(broken)
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ConfigRefused):
-        connections.put(tmp_path, "claude", SONNET, use=True)
+        connections.save_preset(tmp_path, "claude", SONNET, use=True)
     assert (tmp_path / "config.json").read_text() == text
 
 
@@ -99,5 +99,5 @@ def test_a_key_never_lands_in_the_file(tmp_path: Path) -> None:
     """Somebody who pastes the key into the model's field is stopped there."""
     values = {"model": "sk-ant-api03-0123456789abcdef0123"}
     with pytest.raises(ConfigRefused):
-        connections.put(tmp_path, "claude", values, use=True)
+        connections.save_preset(tmp_path, "claude", values, use=True)
     assert not (tmp_path / "config.json").exists()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jenny.accounts.devices import describe
+from jenny.accounts.models.account import describe_browser
 
 _APPLE = "AppleWebKit/537.36 (KHTML, like Gecko)"
 
@@ -38,4 +38,4 @@ _APPLE = "AppleWebKit/537.36 (KHTML, like Gecko)"
 )
 def test_a_device_is_told_in_words(agent: str, expected: str) -> None:
     """Somebody finds the session that is not theirs; nothing of the header itself is shown."""
-    assert describe(agent) == expected
+    assert describe_browser(agent) == expected

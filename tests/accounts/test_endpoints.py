@@ -9,7 +9,7 @@ import pytest
 from jenny.accounts import endpoints
 from jenny.accounts.endpoints import Environment, choose, menu, resolve
 from jenny.accounts.errors import BadAddress, KeyMissing, UnknownPreset
-from jenny.workspace.config import Config, load
+from jenny.workspace.config import Config, load_config
 
 ANTHROPIC = "https://api.anthropic.com"
 NOTHING = Environment()
@@ -27,12 +27,14 @@ def config(folder: Path, model: str = "", presets: Any = PRESETS, **defaults: An
     """The settings of a workspace with that config.json."""
     written = {"agents": {"defaults": {"model": model, **defaults}}, "modelPresets": presets}
     (folder / "config.json").write_text(json.dumps(written))
-    return load(folder)
+    return load_config(folder)
 
 
 def test_nothing_configured_is_the_demo_model(tmp_path: Path) -> None:
     """A fresh instance answers; by rules, and says so. The server runs once a process."""
-    (first, preset), (second, _) = [resolve(load(tmp_path), "", {}, NOTHING) for _ in range(2)]
+    (first, preset), (second, _) = [
+        resolve(load_config(tmp_path), "", {}, NOTHING) for _ in range(2)
+    ]
     assert first.is_demo
     assert preset.name == "demo"
     assert first.base_url.startswith("http://127.0.0.1:")

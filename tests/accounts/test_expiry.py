@@ -5,6 +5,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.conf import settings
 from django.test import Client
 
 from jenny.accounts import access
@@ -139,7 +140,7 @@ def test_another_site_puts_no_words_into_a_composer(
     for one in (client, Client(enforce_csrf_checks=True)):
         answer = one.post("/chat/send", {"text": TEXT}, headers=headers)
         assert answer.status_code in {303, 403}
-        assert "sessionid" not in answer.cookies
+        assert settings.SESSION_COOKIE_NAME not in answer.cookies
         assert ESCAPED not in one.get("/login/").text
 
 
@@ -176,7 +177,7 @@ class TestOldForm:
         answer = client.post("/chat/send", {"text": TEXT}, headers=headers)
         assert answer.status_code == 403
         assert answer.json()["reload"] == "/chat/"
-        assert answer.json()["sentence"].endswith(".")
+        assert answer.json()["message"].endswith(".")
 
     def test_a_form_without_text_says_so(self, client: Client) -> None:
         """Nothing was done, and nothing is said to be kept."""

@@ -1,7 +1,9 @@
 """The first run: from the printed link to the chat."""
 
 import re
+import shutil
 import threading
+from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,10 +11,13 @@ from django.conf import settings
 from django.db import connections
 from django.test import Client
 
-from jenny.accounts import setup_token
 from jenny.accounts.models import Account, Workspace
-from jenny.workspace.config import load
+from jenny.accounts.services import first_run
+from jenny.workspace.config import load_config
 from tests.model_server import Fail, ModelServer
+from tests.settings_ui.test_presets import Server, local
+
+__all__ = ["local"]
 
 pytestmark = pytest.mark.django_db
 GOOD = {"username": "anatole", "password": "correct horse battery staple", "zone": "Asia/Tokyo"}
@@ -21,7 +26,13 @@ GOOD = {"username": "anatole", "password": "correct horse battery staple", "zone
 @pytest.fixture
 def token() -> str:
     """The token that counts now."""
-    return setup_token.current(settings.JENNY_DATA)
+    return first_run.current_token(settings.JENNY_DATA)
+
+
+@pytest.fixture(autouse=True)
+def no_folders() -> None:
+    """The data folder is the process's own; what an earlier test left there is no finding."""
+    shutil.rmtree(settings.JENNY_DATA.workspaces, ignore_errors=True)
 
 
 def admitted(token: str) -> Client:
@@ -83,7 +94,7 @@ def test_from_the_link_to_the_chat(token: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/chat/")
     workspace = Workspace.objects.get()
     assert (workspace.root / "SOUL.md").exists()
-    assert load(workspace.root).get("agents.defaults.model") == "demo"
+    assert load_config(workspace.root).get("agents.defaults.model") == "demo"
     assert client.get("/chat/").status_code == 200
 
 
@@ -109,7 +120,7 @@ def test_a_wrong_token_says_where_the_right_one_is(given: str, token: str) -> No
 def test_a_proof_of_an_old_token_is_worthless(token: str) -> None:
     """A session that proved a token that was replaced since has to prove the new one."""
     client = admitted(token)
-    setup_token.forget(settings.JENNY_DATA)
+    first_run.forget_token(settings.JENNY_DATA)
     assert client.post("/setup/", GOOD).status_code == 403
 
 
@@ -192,16 +203,6 @@ def test_two_people_finishing_at_once_make_one_owner(token: str) -> None:
     assert Workspace.all_objects.count() == 1
 
 
-def test_a_folder_without_a_row_is_left_alone(token: str) -> None:
-    """Files that lie there from before are somebody's, and not taken over unasked."""
-    old = settings.JENNY_DATA.workspaces / "newcomer"
-    old.mkdir(parents=True)
-    (old / "USER.md").write_text("somebody else")
-    admitted(token).post("/setup/", {**GOOD, "username": "newcomer"})
-    assert Workspace.objects.get().slug == "newcomer-2"
-    assert (old / "USER.md").read_text() == "somebody else"
-
-
 class TestModel:
     """The second step."""
 
@@ -221,7 +222,7 @@ class TestModel:
         owner = Account.objects.get()
         assert owner.keys() == {"https://api.anthropic.com": key}
         root = Workspace.objects.get().root
-        assert load(root).presets["claude"].model.startswith("claude-")
+        assert load_config(root).presets["claude"].model.startswith("claude-")
         assert all(key not in file.read_text() for file in root.rglob("*.json*"))
         assert key not in person.get("/settings/models/").text
 
@@ -230,7 +231,7 @@ class TestModel:
         form = {"connection": "endpoint", "baseUrl": "http://localhost:11434/v1", "model": "qwen"}
         form["untried"] = "1"
         assert person.post("/setup/model/", form).status_code == 302
-        preset = load(Workspace.objects.get().root).presets["localhost"]
+        preset = load_config(Workspace.objects.get().root).presets["qwen"]
         assert (preset.base_url, preset.model) == ("http://localhost:11434", "qwen")
         assert Account.objects.get().keys() == {}
 
@@ -242,7 +243,7 @@ class TestModel:
             answer = person.post("/setup/model/", form | {"baseUrl": model.url})
             assert answer.status_code == 422
             assert "refused the key" in answer.text
-            assert load(Workspace.objects.get().root).presets == {}
+            assert load_config(Workspace.objects.get().root).presets == {}
             again = form | {"baseUrl": model.url, "apiKey": "", "untried": "1"}
             assert person.post("/setup/model/", again)["Location"] == "/chat/"
             assert Account.objects.get().keys() == {model.url: "typed-key-0123456789"}
@@ -274,7 +275,7 @@ class TestModel:
         answer = person.post("/setup/model/", form)
         assert answer.status_code == 422
         assert field in answer.context["form"].errors
-        assert load(Workspace.objects.get().root).presets == {}
+        assert load_config(Workspace.objects.get().root).presets == {}
 
     def test_the_environment_is_offered_first(
         self, person: Client, settings: pytest.FixtureRequest
@@ -293,3 +294,95 @@ class TestModel:
         answer = Client().get("/setup/model/")
         assert answer.status_code == 302
         assert parse_qs(urlsplit(answer["Location"]).query) == {"next": ["/setup/model/"]}
+
+
+@pytest.mark.parametrize(("choice", "slug"), [("attach", "anatole"), ("new", "anatole-2")])
+def test_files_that_lie_there_are_offered(token: str, choice: str, slug: str) -> None:
+    """As after the loss of the database: the page says what it found and asks; only whoever has the
+    token learns of it."""
+    folder = settings.JENNY_DATA.workspaces / "anatole"
+    folder.mkdir(parents=True)
+    (folder / "SOUL.md").write_text("mine")
+    stranger = Client().post("/setup/", {**GOOD, "token": "wrong"})
+    assert str(folder) not in stranger.text
+    client = admitted(token)
+    asked = client.post("/setup/", GOOD)
+    assert asked.status_code == 422
+    assert str(folder) in asked.text
+    assert 'value="attach"' in asked.text
+    assert not Account.objects.exists()
+    answer = client.post("/setup/", {**GOOD, "folder": choice})
+    assert answer.status_code == 302
+    client.get("/chat/")
+    assert Workspace.objects.get().slug == slug
+    assert (folder / "SOUL.md").read_text() == "mine"
+    assert (folder / "USER.md").exists() == (choice == "attach")
+    page = unescape(client.get("/chat/").text)
+    assert ("“anatole” begins in the new folder" in page) == (choice == "new")
+
+
+@pytest.mark.parametrize("lies", ["folder", "link", "file", "empty", "nothing"])
+def test_a_new_folder_beside_another_is_told(token: str, lies: str) -> None:
+    """Also for an account whose workspaces are gone: every page says what was found, where the
+    workspace begins instead, and how the files are used after all. An empty folder is used."""
+    client = admitted(token)
+    client.post("/setup/", GOOD)
+    Workspace.all_objects.all().delete()
+    folder = settings.JENNY_DATA.workspaces / "anatole"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if lies == "link":
+        folder.symlink_to(settings.JENNY_DATA.root)
+    elif lies == "file":
+        folder.write_text("mine")
+    elif lies != "nothing":
+        folder.mkdir()
+        if lies == "folder":
+            (folder / "SOUL.md").write_text("mine")
+    page = unescape(client.get("/chat/").text)
+    row = Workspace.objects.get()
+    is_beside = lies in {"folder", "link", "file"}
+    assert row.slug == ("anatole-2" if is_beside else "anatole")
+    assert (f"{folder} lies there already" in page) == is_beside
+    assert (f"“anatole” begins in the new folder {row.root}" in page) == is_beside
+    assert ("it asks whether to use them" in page) == (lies == "folder")
+    if lies != "folder":
+        return
+    client.post(f"/settings/workspaces/{row.pk}/rename", {"name": "first"})
+    asked = client.post("/settings/workspaces/", {"name": "anatole"})
+    assert 'value="attach"' in asked.text
+    client.post("/settings/workspaces/", {"name": "anatole", "folder": "attach"})
+    assert Workspace.objects.filter(slug="anatole").exists()
+    assert (folder / "SOUL.md").read_text() == "mine"
+    assert "begins in the new folder" not in client.get("/chat/").text
+
+
+def test_model_servers_are_found_and_used_with_one_press(
+    token: str, local: tuple[type[Server], str]
+) -> None:
+    """The set-up lists what this machine's servers have; one press connects a model, which is
+    called by its name."""
+    _, url = local
+    client = admitted(token)
+    client.post("/setup/", GOOD)
+    page = client.post("/setup/model/", {"look": "1"})
+    assert page.status_code == 200
+    assert "Ollama" in page.text
+    assert "Use<span" in page.text
+    fragment = client.post("/setup/model/", {"look": "1"}, headers={"HX-Request": "true"})
+    assert "<form" in fragment.text
+    assert "<html" not in fragment.text
+    form = {"connection": "endpoint", "baseUrl": url, "model": "qwen3:8b"}
+    for name, value in form.items():
+        assert f'name="{name}" value="{value}"' in fragment.text
+    # This server only lists its models.
+    assert client.post("/setup/model/", form).status_code == 422
+    assert client.post("/setup/model/", {**form, "untried": "1"})["Location"] == "/chat/"
+    config = load_config(Workspace.objects.get().root)
+    assert config.get("agents.defaults.model") == "qwen3-8b"
+
+
+def test_the_login_says_how_a_lost_password_is_replaced(token: str) -> None:
+    """Whoever forgot it learns what to ask for."""
+    admitted(token).post("/setup/", GOOD)
+    assert "manage.py reset_password --username NAME" in Client().get("/login/").text

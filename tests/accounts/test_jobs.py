@@ -14,8 +14,8 @@ from django.test import Client  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from jenny.accounts.errors import JobLost  # noqa: E402
-from jenny.accounts.management import working  # noqa: E402
 from jenny.accounts.models import Account, Job  # noqa: E402
+from jenny.accounts.services import jobs  # noqa: E402
 from jenny.workspace.errors import WriteFailed  # noqa: E402
 from tests.support.stack import PASSWORD  # noqa: E402
 
@@ -35,14 +35,14 @@ def ana() -> Account:
 @pytest.fixture(autouse=True)
 def kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kind of job."""
-    about = working.Kind("tests.tidy", TITLE, ("/workspace/", "Files"), lambda _job: "All is well.")
-    monkeypatch.setitem(working.KINDS, "tidy", about)
+    about = jobs.JobKind("tests.tidy", TITLE, ("/workspace/", "Files"), lambda _job: "All is well.")
+    monkeypatch.setitem(jobs.KINDS, "tidy", about)
 
 
 @shared_task(name="tests.tidy")
 def tidy(pk: int) -> None:
     """The task of that kind."""
-    working.carry_out(pk, lambda _job: working.Ended("Tidied."))
+    jobs.run_job(pk, lambda _job: jobs.JobEnd("Tidied."))
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_asking_twice_gives_the_same_job_until_it_is_over(ana: Account) -> None:
     again = asked(ana, path="b")
     assert (first.is_new, again.is_new) == (True, False)
     assert (again.pk, again.arguments) == (first.pk, {"path": "a"})
-    working.carry_out(first.pk, lambda _job: working.Ended("Tidied."))
+    jobs.run_job(first.pk, lambda _job: jobs.JobEnd("Tidied."))
     assert asked(ana).pk != first.pk
 
 
@@ -73,23 +73,23 @@ def test_a_job_is_carried_out_once(ana: Account) -> None:
     """A task that is delivered twice does the work once."""
     job, done = asked(ana), []
     for _ in range(2):
-        working.carry_out(job.pk, lambda job: done.append(job.pk) or working.Ended("Tidied."))
+        jobs.run_job(job.pk, lambda job: done.append(job.pk) or jobs.JobEnd("Tidied."))
     assert done == [job.pk]
     job.refresh_from_db()
-    assert (job.state, job.sentence) == ("done", "Tidied.")
+    assert (job.state, job.message) == ("done", "Tidied.")
 
 
 def test_progress_is_shown_and_the_page_can_be_left(ana: Account, browser: Client) -> None:
     """Whoever comes back sees how far it is, and at the end what came of it, with the way on."""
     job, seen = asked(ana), []
 
-    def work(job: Job) -> working.Ended:
+    def work(job: Job) -> jobs.JobEnd:
         job.progress(3, 8, "Folding the third sheet.")
         seen.append(browser.get(f"/jobs/{job.pk}/").content.decode())
-        return working.Ended("Tidied.", {"links": [{"href": "/workspace/a", "label": "Look"}]})
+        return jobs.JobEnd("Tidied.", {"links": [{"href": "/workspace/a", "label": "Look"}]})
 
     before = browser.get(f"/jobs/{job.pk}/").content.decode()
-    working.carry_out(job.pk, work)
+    jobs.run_job(job.pk, work)
     fragment = browser.get(f"/jobs/{job.pk}/", headers={"HX-Request": "true"})
     assert "Waiting for its turn" in before
     assert "Folding the third sheet." in seen[0]
@@ -111,32 +111,32 @@ def test_a_failure_is_told(ana: Account, error: Exception, said: str) -> None:
     """A sentence for what the person can do something about; never a job that hangs."""
     job = asked(ana)
 
-    def work(job: Job) -> working.Ended:
+    def work(job: Job) -> jobs.JobEnd:
         raise error
 
-    working.carry_out(job.pk, work)
+    jobs.run_job(job.pk, work)
     job.refresh_from_db()
     assert job.state == "failed"
-    assert said in job.sentence
+    assert said in job.message
 
 
 def test_a_job_whose_process_was_killed_is_found(ana: Account, tmp_path: Path) -> None:
     """Killed in the middle, it is told as cut short, and whoever held it writes no more."""
     job = asked(ana)
     assert job.claim()
-    working.reap()
+    jobs.recover_jobs()
     job.refresh_from_db()
     assert job.state == "running"
     Job.objects.filter(pk=job.pk).update(heartbeat_at=timezone.now() - timedelta(minutes=3))
-    working.reap()
+    jobs.recover_jobs()
     found = Job.objects.get(pk=job.pk)
     assert found.state == "interrupted"
-    assert found.sentence == "The process that did it died. All is well."
+    assert found.message == "The process that did it died. All is well."
     with pytest.raises(JobLost):
         job.progress(1, 2, "Going on.")
     assert not job.end("done", "Tidied.")
     assert not job.beat()
-    assert Job.objects.get(pk=job.pk).sentence == found.sentence
+    assert Job.objects.get(pk=job.pk).message == found.message
 
 
 def test_a_job_that_no_worker_got_is_sent_again(
@@ -144,10 +144,10 @@ def test_a_job_that_no_worker_got_is_sent_again(
 ) -> None:
     """Without a broker it waits; as soon as there is one, it is sent."""
     sent: list[int] = []
-    monkeypatch.setattr(working, "send", lambda job: sent.append(job.pk) or True)
+    monkeypatch.setattr(jobs, "send_job", lambda job: sent.append(job.pk) or True)
     job = asked(ana)
-    working.reap()
-    working.reap()
+    jobs.recover_jobs()
+    jobs.recover_jobs()
     assert sent == [job.pk]
 
 

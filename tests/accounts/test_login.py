@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from django.conf import settings as django_settings
 from django.contrib.auth import hashers
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from jenny.accounts import access
 from jenny.accounts.models import Account, LoginSession
+from jenny.accounts.services.login import FREE_FAILURES, LONGEST_WAIT_SECONDS
 from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -218,3 +221,43 @@ def test_pages_of_an_account_are_kept_by_no_cache(client: Client, ana: Account) 
     for path in ("/chat/", "/settings/account/", "/settings/models/"):
         assert "no-store" in client.get(path)["Cache-Control"]
     assert "no-store" in Client().get("/login/")["Cache-Control"]
+
+
+def test_guessing_one_name_from_many_addresses_is_slowed_down(
+    client: Client, ana: Account, bo: Account
+) -> None:
+    """Whoever has many addresses gets few tries; a browser that was in before is not held up, other
+    names are not, and after a pause a try is let through again."""
+    known, stranger = Client(), Client()
+    attempt(known, "ana", PASSWORD)
+    known.post("/logout/")
+    for number in range(FREE_FAILURES):
+        assert (
+            client.post(
+                "/login/",
+                {"username": " Ana ", "password": WRONG},
+                REMOTE_ADDR=f"203.0.113.{number}",
+            ).status_code
+            == 422
+        )
+    held_up = attempt(stranger, "ana", PASSWORD)
+    assert held_up.status_code == 429
+    assert int(held_up["Retry-After"]) <= LONGEST_WAIT_SECONDS
+    assert attempt(Client(), "bo", PASSWORD).status_code == 302
+    assert attempt(known, "ana", PASSWORD).status_code == 302
+    earlier = timezone.now() - timedelta(seconds=LONGEST_WAIT_SECONDS)
+    AccessAttempt.objects.update(attempt_time=earlier)
+    assert attempt(stranger, "ana", PASSWORD).status_code == 302
+
+
+def test_a_new_password_ends_what_a_browser_was_known_for(client: Client, ana: Account) -> None:
+    """Whoever knew the old one has no advantage left."""
+    attempt(client, "ana", PASSWORD)
+    ana.set_password(f"{PASSWORD} anew")
+    ana.save()
+    client.logout()
+    for number in range(FREE_FAILURES):
+        Client().post(
+            "/login/", {"username": "ana", "password": WRONG}, REMOTE_ADDR=f"203.0.113.{number}"
+        )
+    assert attempt(client, "ana", f"{PASSWORD} anew").status_code == 429

@@ -3,9 +3,9 @@
 import ast
 from pathlib import Path
 
-from jenny.accounts.usage_kinds import LABELS, label
 from jenny.agent.preset import Endpoint, Preset
 from jenny.agent.provider import Provider
+from jenny.agent.run_kinds import USAGE_KINDS, usage_label
 from jenny.agent.tokens import Usage
 from tests.support.place import Place, answers
 from tests.support.stack import ROOT
@@ -26,18 +26,17 @@ def calls(path: Path) -> list[ast.Call]:
 
 
 def test_whoever_asks_for_a_model_says_what_for() -> None:
-    """So that no kind of run hides behind another on the page; a chat's turn is the default."""
+    """No kind of run hides behind another on the usage page."""
     found = []
     for path in sources():
         for call in calls(path):
             kind = next((word.value for word in call.keywords if word.arg == "kind"), None)
-            if kind is None:
-                assert str(path) == "jenny/chat/tasks/turns.py", path
-            elif isinstance(kind, ast.Constant):
+            assert kind is not None, path
+            if isinstance(kind, ast.Constant):
                 found.append(kind.value)
     assert {"title", "summary", "test"} <= set(found)
-    assert set(found) <= set(LABELS)
-    assert label("some_new_kind") == "Some new kind"
+    assert set(found) <= set(USAGE_KINDS)
+    assert usage_label("some_new_kind") == "Some new kind"
 
 
 class Counter:
@@ -85,4 +84,4 @@ def test_a_conversation_is_counted_by_kind(place: Place, words: str) -> None:
     assert rows["summary"][0] >= 1
     assert rows["dream"][0] >= 1
     assert all(tokens > 0 for _, tokens in rows.values())
-    assert set(rows) <= set(LABELS)
+    assert set(rows) <= set(USAGE_KINDS)

@@ -71,7 +71,7 @@ def test_behind_a_proxy_that_ends_tls(start_stack: Callable[..., Stack]) -> None
     with httpx2.Client(base_url=stack.url, headers=FORWARDED, timeout=60) as http:
         page = http.get("/login/")
         assert page.headers["strict-transport-security"] == "max-age=31536000"
-        token = page.cookies["csrftoken"]
+        csrf = next(name for name in page.cookies if name.startswith("jenny_csrf_"))
         answer = http.post(
             "/login/",
             data={
@@ -80,7 +80,7 @@ def test_behind_a_proxy_that_ends_tls(start_stack: Callable[..., Stack]) -> None
                 "password": PASSWORD,
             },
             headers={
-                "Cookie": f"csrftoken={token}",
+                "Cookie": f"{csrf}={page.cookies[csrf]}",
                 "Referer": "https://jenny.example/login/",
                 # What stands before the proxy's own entry is the client's invention.
                 "X-Forwarded-For": "6.6.6.6, 203.0.113.9",
@@ -88,11 +88,11 @@ def test_behind_a_proxy_that_ends_tls(start_stack: Callable[..., Stack]) -> None
         )
         assert answer.status_code == 302, answer.text
         assert all("Secure" in line for line in answer.headers.get_list("set-cookie"))
-        session = re.search(r"sessionid=(\w+)", str(answer.headers))
+        session = re.search(r"jenny_session_\w+=\w+", str(answer.headers))
         assert session
         page = http.get(
             "/settings/account/",
-            headers={"Cookie": f"sessionid={session[1]}", "X-Forwarded-For": "203.0.113.9"},
+            headers={"Cookie": session[0], "X-Forwarded-For": "203.0.113.9"},
         )
     assert "203.0.113.9" in page.text
     assert "6.6.6.6" not in page.text

@@ -8,7 +8,7 @@ from django.core.exceptions import ObjectNotUpdated
 from django.db import connection, transaction
 
 from jenny.accounts.models import Account, Workspace
-from jenny.accounts.models.prepared import (
+from jenny.accounts.services.prepared_statements import (
     Prepared,
     PreparedUpdate,
     number_slot,

@@ -6,13 +6,15 @@ import time
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 
-from jenny.accounts import halfway, totp
+from jenny.accounts import totp
 from jenny.accounts.models import Account, LoginSession, RecoveryCode, TwoFactor
 from jenny.accounts.models.two_factor import MOST_FAILURES, PAUSE
+from jenny.accounts.services import login
 from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +62,7 @@ def test_the_password_alone_lets_nobody_in(client: Client, ana: Account, phone: 
     done = second_step(client, phone.code(), next="/settings/account/")
     assert (done.status_code, done["Location"]) == (302, "/settings/account/")
     assert LoginSession.objects.get().account == ana
-    assert halfway.KEY not in client.session
+    assert login.PENDING_LOGIN not in client.session
 
 
 def test_without_the_password_there_is_no_second_step(client: Client, phone: Phone) -> None:
@@ -163,8 +165,8 @@ def test_half_a_login_runs_out(
 ) -> None:
     """After ten minutes the password is asked for again."""
     first_step(client)
-    later = time.time() + halfway.SECONDS + 1
-    monkeypatch.setattr(halfway.time, "time", lambda: later)
+    later = time.time() + login.PENDING_LOGIN_SECONDS + 1
+    monkeypatch.setattr(login.time, "time", lambda: later)
     assert client.get("/login/code/")["Location"].startswith("/login/?")
 
 
@@ -182,7 +184,7 @@ def test_a_planted_session_is_worth_nothing(client: Client, phone: Phone) -> Non
     session["planted"] = "1"
     session.save()
     keys = {session.session_key}
-    client.cookies["sessionid"] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
     first_step(client)
     assert client.session.session_key not in keys
     keys.add(client.session.session_key)

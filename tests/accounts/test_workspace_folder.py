@@ -30,7 +30,7 @@ def test_a_folder_that_is_gone_is_told_and_not_replaced(client: Client) -> None:
     assert "There is no workspace folder" in answer.text
     assert not root.exists()
     answer = client.get("/chat/", headers={"Accept": "application/json"})
-    assert (answer.status_code, answer.json()["sentence"][:8]) == (503, "There is")
+    assert (answer.status_code, answer.json()["message"][:8]) == (503, "There is")
 
 
 def test_a_folder_that_cannot_be_made_is_tried_again(client: Client) -> None:

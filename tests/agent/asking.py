@@ -11,13 +11,13 @@ from typing import Any, override
 import pytest
 
 from jenny.agent import loop
-from jenny.agent.events import Event
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Message, Part, ToolUse, said
+from jenny.agent.messages import Message, Part, ToolUse, text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
+from jenny.agent.reply import Event
 from jenny.agent.tokens import Usage
 from jenny.agent.tools import Tool, Toolbox, ToolContext, ToolOutcome
-from jenny.agent.watch import Watch
 from jenny.workspace.files import Actor, open_workspace
 from tests.model_server import ModelServer
 
@@ -43,9 +43,9 @@ def ask(source: Provider, text: str = "Hello", **values: Any) -> list[Event]:
     """All events of one reply."""
     asked = {
         "system": [{"type": "text", "text": "You are Jenny."}],
-        "messages": [said("user", text)],
+        "messages": [text_message("user", text)],
         "tools": [],
-        "watch": Watch(),
+        "watch": CancellationToken(),
         "limits": QUICK,
     }
     return list(source.stream(**(asked | values)))
@@ -89,12 +89,12 @@ class Heard(loop.Listener):
         self._tell("step_finished", step, parts, stop_reason, usage)
 
     @override
-    def step_failed(self, step: int, sentence: str, retry_in: float | None) -> None:
-        self._tell("step_failed", step, sentence, retry_in)
+    def step_failed(self, step: int, message: str, retry_in: float | None) -> None:
+        self._tell("step_failed", step, message, retry_in)
 
     @override
-    def note(self, sentence: str) -> None:
-        self._tell("note", sentence)
+    def note(self, message: str) -> None:
+        self._tell("note", message)
 
     def all(self, kind: str) -> list[tuple[Any, ...]]:
         """Everything of one kind that was told, without the kind."""
@@ -112,11 +112,12 @@ class Turn:
     def __init__(self, server: ModelServer, folder: Path) -> None:
         self.server = server
         self.provider = provider(server)
-        self.watch = Watch()
+        self.watch = CancellationToken()
         self.heard = Heard()
         self.limits = QUICK
-        self.history = [said("user", "Hello")]
+        self.history = [text_message("user", "Hello")]
         self.inbox: Callable[[int], list[Message]] = lambda _: []
+        self.make_room: loop.MakeRoom | None = None
         self._context = ToolContext(open_workspace(folder, Actor("chat")), self.watch)
         self._tools: list[Tool] = []
 
@@ -136,6 +137,7 @@ class Turn:
             inbox=self.inbox,
             watch=self.watch,
             limits=self.limits,
+            make_room=self.make_room,
         )
 
 

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 import pytest
 
 from jenny.agent.tools import Toolbox, ToolContext, ToolOutcome
-from jenny.agent.tools.file_tools import FILE_TOOLS
-from jenny.agent.tools.patch_tool import APPLY_PATCH
+from jenny.agent.tools.file_tools import APPLY_PATCH, FILE_TOOLS
 from jenny.agent.tools.sandbox import PYTHON_EXEC
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
 from jenny.workspace.files import Actor, open_workspace

@@ -7,14 +7,14 @@ import urllib.request
 import pytest
 
 from jenny.agent import demo, loop
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Message, Text, Thinking, said
+from jenny.agent.messages import Message, Text, Thinking, text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.agent.tools import Toolbox
 from jenny.agent.tools.file_tools import FILE_TOOLS
 from jenny.agent.tools.sandbox import PYTHON_EXEC
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
-from jenny.agent.watch import Watch
 from tests.agent.asking import Heard, ask
 
 
@@ -38,17 +38,24 @@ def chat(source, context):
     history = []
 
     def say(text):
-        history.append(said("user", f"{text}\n\n<context>\nNow: Monday, 10:31 (UTC)\n</context>"))
+        history.append(
+            text_message("user", f"{text}\n\n<context>\nNow: Monday, 10:31 (UTC)\n</context>")
+        )
         heard = Heard()
         tools = [*FILE_TOOLS.values(), *SEARCH_TOOLS.values(), PYTHON_EXEC]
         outcome = loop.run(
             provider=source,
-            system=[{"type": "text", "text": "You are Jenny.\n- Likes green tea from Uji."}],
+            system=[
+                {
+                    "type": "text",
+                    "text": "## USER.md\n\n```markdown\n- Likes green tea from Uji.\n```",
+                }
+            ],
             history=history,
             toolbox=Toolbox(tools, context),
             listener=heard,
             inbox=lambda _: [],
-            watch=Watch(),
+            watch=CancellationToken(),
             limits=Limits(),
         )
         assert outcome.ending == "done"
@@ -132,7 +139,7 @@ def test_without_a_tool_it_says_so(source):
     """It calls nothing that it was not offered."""
     end = ask(source, "list my files")[-1]
     assert end.stop_reason == "end_turn"
-    assert "not at hand" in end.parts[0].text
+    assert "is off here" in end.parts[0].text
 
 
 @pytest.mark.parametrize(
@@ -183,8 +190,16 @@ def test_asked_to_summarise_it_extracts_what_was_stated(source):
         "- [durable] The user is Ana.",
         "- [durable] The user's flat has a balcony.",
         "- [correction] The user no longer works at the library.",
-        "- [ephemeral] Tomorrow the user has a dentist's appointment.",
+        "- [dated 2026-03-03] Tomorrow 2026-03-03 the user has a dentist's appointment.",
     ]
+
+
+def test_a_weekday_in_old_letters_is_a_day(source):
+    """A long s in a day's name does not end the answer."""
+    system = [{"type": "text", "text": "Summarise the conversation as facts to remember."}]
+    said = "[2026-03-02 09:00] User: I have a dentist's appointment on Thurſday."
+    (text,) = ask(source, said, system=system)[-1].parts
+    assert text.text.startswith("- [dated 2026-03-05]")
 
 
 def test_asked_to_summarise_nothing_it_says_so(source):
@@ -224,7 +239,11 @@ def test_it_counts(source):
     assert long.input > short.input + 900
     assert short.output > 10
     counted = source.count_tokens(
-        system=[], messages=[said("user", "x" * 4000)], tools=[], watch=Watch(), limits=Limits()
+        system=[],
+        messages=[text_message("user", "x" * 4000)],
+        tools=[],
+        watch=CancellationToken(),
+        limits=Limits(),
     )
     assert counted > 900
 

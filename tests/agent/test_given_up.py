@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from jenny.agent.errors import ProviderFault
-from jenny.agent.exchange import MAX_REPLY_BYTES
 from jenny.agent.limits import Limits
 from jenny.agent.provider import Endpoint, Preset, Provider
+from jenny.agent.transport import MAX_REPLY_BYTES
 from tests.agent.asking import ask, listening, provider
 from tests.model_server import Fail, Headers, Say, Silence
 
@@ -80,7 +80,7 @@ def test_a_server_that_is_not_there_is_named(model):
     with pytest.raises(ProviderFault) as caught:
         ask(Provider(Endpoint(f"http://127.0.0.1:{port}"), Preset(name="p", model="m")))
     assert (caught.value.kind, caught.value.retryable) == ("unreachable", True)
-    assert f"127.0.0.1:{port}" in caught.value.sentence
+    assert f"127.0.0.1:{port}" in caught.value.message
 
 
 def test_a_name_that_does_not_exist_is_named():
@@ -88,7 +88,7 @@ def test_a_name_that_does_not_exist_is_named():
     with pytest.raises(ProviderFault) as caught:
         ask(Provider(Endpoint("http://nowhere.invalid:1"), Preset(name="p", model="m")))
     assert caught.value.kind == "unreachable"
-    assert "nowhere.invalid" in caught.value.sentence
+    assert "nowhere.invalid" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_an_address_that_is_none_is_a_fault(url):
     """A broken setting ends in a sentence, not in a crash."""
     with pytest.raises(ProviderFault) as caught:
         ask(Provider(Endpoint(url), Preset(name="p", model="m")))
-    assert "Settings" in caught.value.sentence
+    assert "Settings" in caught.value.message

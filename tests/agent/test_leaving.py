@@ -10,11 +10,11 @@ import threading
 import psutil
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Cancelled
 from jenny.agent.limits import Limits
-from jenny.agent.messages import said
+from jenny.agent.messages import text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.watch import Watch
 from tests.agent.asking import listening, provider
 from tests.model_server import Fail, Gate, Headers, Raw, Silence
 from tests.support.waiting import wait_until
@@ -27,7 +27,7 @@ class _Asking:
     """A reply that is waited for in a thread of its own."""
 
     def __init__(self, source):
-        self.watch = Watch()
+        self.watch = CancellationToken()
         self.told = []
         self.reason = None
         self._source = source
@@ -36,7 +36,11 @@ class _Asking:
 
     def _run(self):
         events = self._source.stream(
-            system=[], messages=[said("user", "Hi")], tools=[], watch=self.watch, limits=LONG
+            system=[],
+            messages=[text_message("user", "Hi")],
+            tools=[],
+            watch=self.watch,
+            limits=LONG,
         )
         try:
             self.told.extend(events)
@@ -90,10 +94,10 @@ def test_stop_leaves_a_model_that_talks_without_end(model):
 
 def test_stop_before_the_request_sends_none(model):
     """A turn that was stopped while it waited costs nothing."""
-    watch = Watch()
+    watch = CancellationToken()
     watch.cancel("stop")
     events = provider(model).stream(
-        system=[], messages=[said("user", "Hi")], tools=[], watch=watch, limits=LONG
+        system=[], messages=[text_message("user", "Hi")], tools=[], watch=watch, limits=LONG
     )
     with pytest.raises(Cancelled):
         next(events)
@@ -168,13 +172,13 @@ def test_stop_leaves_a_server_that_does_not_take_the_request(model):
 
     with listening(read_nothing) as url:
         source = _at(url)
-        watch = Watch()
+        watch = CancellationToken()
         caught = []
 
         def ask():
             events = source.stream(
                 system=[],
-                messages=[said("user", "x" * 30_000_000)],
+                messages=[text_message("user", "x" * 30_000_000)],
                 tools=[],
                 watch=watch,
                 limits=LONG,
@@ -196,10 +200,10 @@ def test_stop_leaves_a_server_that_does_not_take_the_request(model):
 def test_the_time_of_a_turn_ends_a_reply_that_goes_on(model):
     """A model that keeps talking is cut off when the turn's time is over."""
     model.script("Half a", Gate("never"))
-    watch = Watch()
+    watch = CancellationToken()
     watch.limit(0.3)
     events = provider(model).stream(
-        system=[], messages=[said("user", "Hi")], tools=[], watch=watch, limits=LONG
+        system=[], messages=[text_message("user", "Hi")], tools=[], watch=watch, limits=LONG
     )
     with pytest.raises(Cancelled) as caught:
         list(events)
@@ -211,9 +215,9 @@ def test_one_turn_that_is_stopped_leaves_the_others_alone(model):
     model.script("first ", Gate("first"), "end", when=lambda r: "one" in r.texts())
     model.script("second ", Gate("second"), "end", when=lambda r: "two" in r.texts())
     values = {"system": [], "tools": [], "limits": LONG}
-    stopped, kept = Watch(), Watch()
-    first = provider(model).stream(messages=[said("user", "one")], watch=stopped, **values)
-    second = provider(model).stream(messages=[said("user", "two")], watch=kept, **values)
+    stopped, kept = CancellationToken(), CancellationToken()
+    first = provider(model).stream(messages=[text_message("user", "one")], watch=stopped, **values)
+    second = provider(model).stream(messages=[text_message("user", "two")], watch=kept, **values)
     next(first)
     next(second)
     stopped.cancel("stop")
@@ -225,11 +229,11 @@ def test_one_turn_that_is_stopped_leaves_the_others_alone(model):
 
 def test_a_stop_while_a_count_is_asked_for_is_heard(model):
     """The meter's question to the provider does not hold a stop either."""
-    watch = Watch()
+    watch = CancellationToken()
     watch.cancel("stop")
     with pytest.raises(Cancelled):
         provider(model).count_tokens(
-            system=[], messages=[said("user", "Hi")], tools=[], watch=watch, limits=LONG
+            system=[], messages=[text_message("user", "Hi")], tools=[], watch=watch, limits=LONG
         )
 
 
@@ -242,12 +246,20 @@ def test_after_a_stop_the_next_turn_goes_through(model):
     model.script(Fail(529))
     model.script("whole")
     events = provider(model).stream(
-        system=[], messages=[said("user", "Hi")], tools=[], watch=Watch(), limits=LONG
+        system=[],
+        messages=[text_message("user", "Hi")],
+        tools=[],
+        watch=CancellationToken(),
+        limits=LONG,
     )
     with pytest.raises(Exception, match="overloaded"):
         list(events)
     events = provider(model).stream(
-        system=[], messages=[said("user", "Hi")], tools=[], watch=Watch(), limits=LONG
+        system=[],
+        messages=[text_message("user", "Hi")],
+        tools=[],
+        watch=CancellationToken(),
+        limits=LONG,
     )
     assert list(events)[-1].parts[0].text == "whole"
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Message, Text, Thinking, said
+from jenny.agent.messages import Message, Text, Thinking, text_message
 from jenny.agent.tokens import Usage
 from jenny.agent.tools import ToolOutcome
 from tests.model_server import Call, Cut, Event, Gate, Say, Stop, Think
@@ -33,7 +33,7 @@ def test_a_plain_answer_ends_the_turn(turn, model):
     """The answer is told as it comes, and the turn is done."""
     model.script(Counts(12), "Good ", "day.")
     outcome = turn.run()
-    assert (outcome.ending, outcome.steps, outcome.sentence) == ("done", 1, "")
+    assert (outcome.ending, outcome.steps, outcome.message) == ("done", 1, "")
     assert outcome.usage == Usage(input=12, output=7)
     assert outcome.context_tokens == 19
     assert turn.heard.all("text") == [("Good ",), ("day.",)]
@@ -156,7 +156,7 @@ def test_each_request_begins_with_the_one_before(turn, model, echo):
 
 def test_messages_that_come_meanwhile_are_folded_in(turn, model, echo):
     """What the person adds while a tool runs reaches the model with the tool's result."""
-    waiting = {2: [said("user", "Use the green one.")]}
+    waiting = {2: [text_message("user", "Use the green one.")]}
     turn.inbox = lambda step: waiting.pop(step, [])
     model.script(Call("echo", {"words": "tea"}))
     turn.run()
@@ -173,7 +173,7 @@ def test_a_message_that_comes_at_the_very_end_keeps_the_turn_going(turn, model):
 
     def inbox(step):
         asked.append(step)
-        return [said("user", "And now?")] if asked.count(2) == 1 and step == 2 else []
+        return [text_message("user", "And now?")] if asked.count(2) == 1 and step == 2 else []
 
     turn.inbox = inbox
     model.script("First answer.")
@@ -201,7 +201,7 @@ def test_a_reply_that_reached_its_limit_is_marked(turn, model, echo):
     model.script("A long story", Call("echo", raw='{"words": "te'), Stop("max_tokens"))
     outcome = turn.run()
     assert outcome.ending == "cut"
-    assert "limit" in outcome.sentence
+    assert "limit" in outcome.message
     assert echo == []
     assert turn.heard.written == "A long story"
     assert turn.heard.all("step_finished")[0][1] == (Text("A long story"),)
@@ -216,7 +216,7 @@ def test_a_model_that_stops_for_a_reason_of_its_own_says_so(turn, model, reason,
     model.script("I cannot", Stop(reason))
     outcome = turn.run()
     assert (outcome.ending, outcome.error.kind) == ("failed", kind)
-    assert turn.heard.all("step_failed") == [(1, outcome.sentence, None)]
+    assert turn.heard.all("step_failed") == [(1, outcome.message, None)]
     assert len(model.requests) == 1
 
 
@@ -236,7 +236,7 @@ def test_the_cap_on_steps_holds(turn, model, echo):
     assert (outcome.ending, outcome.steps) == ("step_cap", 3)
     assert len(model.requests) == 3
     assert echo == ["0", "1", "2"]
-    assert outcome.sentence
+    assert outcome.message
 
 
 def test_the_cap_on_tokens_holds(turn, model, echo):
@@ -252,7 +252,7 @@ def test_the_cap_on_tokens_holds(turn, model, echo):
 
 def test_a_server_that_does_not_count_gets_an_estimate(turn, model):
     """The meter works with local servers as well."""
-    turn.history = [said("user", "word " * 2000)]
+    turn.history = [text_message("user", "word " * 2000)]
     model.script(
         Event({"type": "message_start", "message": {}}),
         Event({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "ok"}}),
@@ -264,7 +264,7 @@ def test_a_server_that_does_not_count_gets_an_estimate(turn, model):
 
 def test_a_history_with_a_hole_is_continued(turn, model):
     """A conversation whose last turn was killed goes on as if nothing had been."""
-    turn.history = [said("user", "a"), Message("assistant", ()), said("user", "b")]
+    turn.history = [text_message("user", "a"), Message("assistant", ()), text_message("user", "b")]
     model.script("ok")
     assert turn.run().ending == "done"
     assert model.requests[0].texts() == ["a", "b"]

@@ -39,7 +39,7 @@ def test_a_turn_that_is_told_to_end_says_why(turn, model, reason, ending):
     outcome = stop()
     assert outcome.ending == ending
     assert outcome.error is None
-    assert outcome.sentence
+    assert outcome.message
 
 
 def test_what_was_written_before_a_stop_was_told(turn, model):
@@ -115,7 +115,7 @@ def test_a_turn_ends_when_its_time_is_over(turn, model):
     model.script("Half a", Gate("never"))
     outcome = turn.run()
     assert outcome.ending == "time"
-    assert "go on" in outcome.sentence
+    assert "Continue" in outcome.message
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_same_call_again_and_again_ends_the_turn(turn, model, look):
     model.always(lambda _: True, Call("look", {"at": "door"}))
     outcome = turn.run()
     assert outcome.ending == "repeat"
-    assert "again and again" in outcome.sentence
+    assert "again and again" in outcome.message
     assert look == ["door"] * 4
     results = [result.content for _, result, _ in turn.heard.all("tool_finished")]
     assert [("3 times in a row" in content) for content in results] == [False, False, True, False]

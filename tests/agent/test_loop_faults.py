@@ -2,11 +2,13 @@
 
 import pytest
 
+from jenny.agent import loop
+from jenny.agent.errors import OVERRUN
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Text
+from jenny.agent.messages import Text, text_message
 from jenny.agent.tokens import Usage
 from jenny.agent.tools import ToolOutcome
-from tests.model_server import Call, Cut, Drop, Fail, Headers, Raw, Silence
+from tests.model_server import Call, Cut, Drop, Fail, Headers, Raw, Silence, Stop
 from tests.model_server import Usage as Counts
 
 BUSY = Fail(529, "overloaded_error", "Overloaded")
@@ -29,9 +31,9 @@ def test_a_fault_that_passes_is_waited_out_visibly(turn, model, acts):
     model.script("Here I am.")
     outcome = turn.run()
     assert (outcome.ending, outcome.error) == ("done", None)
-    ((step, sentence, retry_in),) = turn.heard.all("step_failed")
+    ((step, message, retry_in),) = turn.heard.all("step_failed")
     assert (step, retry_in) == (1, 0.0)
-    assert sentence.endswith(".")
+    assert message.endswith(".")
     assert turn.heard.all("step_started") == [(1,), (1,)]
     assert turn.heard.written == "Here I am."
 
@@ -92,7 +94,7 @@ def test_a_fault_that_stays_ends_the_turn_in_words(turn, model):
     assert outcome.can_retry
     failed = turn.heard.all("step_failed")
     assert [retry_in for _, _, retry_in in failed] == [0.0, 0.0, None]
-    assert failed[-1][1] == outcome.sentence
+    assert failed[-1][1] == outcome.message
     assert len(model.requests) == 3
 
 
@@ -120,15 +122,47 @@ def test_a_request_that_is_refused_is_not_sent_again(turn, model, status):
     outcome = turn.run()
     assert outcome.ending == "failed"
     assert len(model.requests) == 1
-    assert turn.heard.all("step_failed") == [(1, outcome.sentence, None)]
+    assert turn.heard.all("step_failed") == [(1, outcome.message, None)]
 
 
 def test_a_conversation_that_is_too_long_says_what_to_do(turn, model):
-    """The person is told to begin a new one, and not that the request was bad."""
+    """The person is told what to shorten, and not that the request was bad."""
     model.script(Fail(400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000"))
     outcome = turn.run()
     assert outcome.error.kind == "context_overflow"
-    assert "/new" in outcome.sentence
+    assert outcome.error.window == 200_000
+    assert "Shorten" in outcome.message
+
+
+@pytest.mark.parametrize(
+    "acts",
+    [
+        [Fail(400, "invalid_request_error", "prompt is too long")],
+        [Fail(413, "request_too_large")],
+        ["Half a word", Stop("model_context_window_exceeded")],
+    ],
+)
+def test_a_request_that_is_too_long_is_repeated_once_with_less(turn, model, acts):
+    """What the caller leaves of the history is sent; what was said in the run follows it."""
+    turn.history = [
+        text_message("user", "old"),
+        text_message("assistant", "older"),
+        text_message("user", "new"),
+    ]
+    room = loop.Room(
+        [{"type": "text", "text": "Shorter."}], [text_message("user", "new")], "It is less."
+    )
+    turn.make_room = lambda fault: room if fault.kind in OVERRUN else ""
+    model.script(*acts)
+    model.script("Whole.")
+    outcome = turn.run()
+    assert outcome.ending == "done"
+    assert model.requests[1].json["system"][0]["text"] == "Shorter."
+    assert [message["role"] for message in model.requests[1].json["messages"]] == ["user"]
+    assert turn.heard.all("note") == [("It is less.",)]
+    model.script(*acts)
+    model.script(*acts)
+    assert turn.run().error.kind in OVERRUN
 
 
 def test_a_provider_that_asks_for_too_long_a_wait_is_not_waited_for(turn, model):
@@ -136,7 +170,7 @@ def test_a_provider_that_asks_for_too_long_a_wait_is_not_waited_for(turn, model)
     model.script(Fail(429, "rate_limit_error", headers={"retry-after": "3600"}))
     outcome = turn.run()
     assert (outcome.ending, outcome.error.kind) == ("failed", "rate_limited")
-    assert "60 minutes" in outcome.sentence
+    assert "60 minutes" in outcome.message
     assert len(model.requests) == 1
 
 

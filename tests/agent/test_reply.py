@@ -2,10 +2,10 @@
 
 import pytest
 
-from jenny.agent.events import Counted, StepEnd, TextDelta, ThinkingDelta
-from jenny.agent.messages import Text, Thinking, ToolUse, said
+from jenny.agent.cancellation import CancellationToken
+from jenny.agent.messages import Text, Thinking, ToolUse, text_message
+from jenny.agent.reply import Counted, StepEnd, TextDelta, ThinkingDelta
 from jenny.agent.tokens import Usage
-from jenny.agent.watch import Watch
 from tests.agent.asking import QUICK, ask, provider
 from tests.model_server import (
     Call,
@@ -21,13 +21,13 @@ from tests.model_server import (
 )
 from tests.model_server import Usage as Counts
 
-VALUES = {"system": [], "messages": [said("user", "Hi")], "tools": [], "limits": QUICK}
+VALUES = {"system": [], "messages": [text_message("user", "Hi")], "tools": [], "limits": QUICK}
 
 
 def test_words_are_told_as_they_come(model):
     """The first words are shown while the model still writes."""
     model.script("Hello ", Gate("more"), "there.")
-    events = provider(model).stream(watch=Watch(), **VALUES)
+    events = provider(model).stream(watch=CancellationToken(), **VALUES)
     assert next(event for event in events if isinstance(event, TextDelta)).text == "Hello "
     model.open("more")
     assert next(events) == TextDelta("there.")
@@ -40,7 +40,7 @@ def test_what_was_counted_is_told_before_the_end(model):
     """Tokens of a reply that breaks off are known, since they cost; and whoever leaves in the
     middle lets go of the connection."""
     model.script(Counts(44), "a", Gate("never"))
-    events = provider(model).stream(watch=Watch(), **VALUES)
+    events = provider(model).stream(watch=CancellationToken(), **VALUES)
     assert next(events) == Counted(Usage(input=44, output=1))
     events.close()
     assert model.requests[0].left.wait(60)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import ProviderFault
-from jenny.agent.events import StepEnd
 from jenny.agent.limits import Limits
-from jenny.agent.messages import said
+from jenny.agent.messages import text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.watch import Watch
+from jenny.agent.reply import StepEnd
 from tests.agent.asking import QUICK, ask, provider
 from tests.model_server import Fail, Gate, ModelServer
 
@@ -193,9 +193,9 @@ def test_tokens_are_counted_by_the_provider_where_it_can(model):
     """The meter shows the provider's own count, and nothing where there is none."""
     values = {
         "system": [],
-        "messages": [said("user", "Hello")],
+        "messages": [text_message("user", "Hello")],
         "tools": [TOOL],
-        "watch": Watch(),
+        "watch": CancellationToken(),
         "limits": QUICK,
     }
     assert provider(model).count_tokens(**values) is None

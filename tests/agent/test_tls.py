@@ -30,16 +30,16 @@ ASK = """
 import sys
 from jenny.agent.errors import ProviderFault
 from jenny.agent.limits import Limits
-from jenny.agent.messages import said
+from jenny.agent.messages import text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.watch import Watch
+from jenny.agent.cancellation import CancellationToken
 
 source = Provider(Endpoint(sys.argv[1], "the-key"), Preset(name="p", model="m"))
 try:
     for _ in range(2):
         *_, end = source.stream(
-            system=[], messages=[said("user", "x" * 300_000)], tools=[], watch=Watch(),
-            limits=Limits(),
+            system=[], messages=[text_message("user", "x" * 300_000)], tools=[],
+            watch=CancellationToken(), limits=Limits(),
         )
     print(end.parts[0].text)
 except ProviderFault as fault:

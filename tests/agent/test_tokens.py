@@ -5,8 +5,7 @@ from decimal import Decimal
 import pytest
 
 from jenny.agent.messages import Message, Text, Thinking, ToolResult, ToolUse
-from jenny.agent.pricing import Prices
-from jenny.agent.tokens import Usage, estimate, estimate_messages
+from jenny.agent.tokens import Prices, Usage, estimate, estimate_messages
 
 
 def test_usage_adds_up_field_by_field():

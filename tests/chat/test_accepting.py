@@ -9,7 +9,8 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.tasks import accept, publish, sweep
+from jenny.chat.services import publish, send_message
+from jenny.chat.tasks import enqueue_due_consolidations
 from tests.support.stack import PASSWORD
 
 
@@ -33,13 +34,13 @@ def test_a_turn_is_sent_when_everybody_can_see_it(chat):
             query = "select count(*) from chat_turn where id = ?"
             seen.append(other.execute(query, [turn]).fetchone()[0])
 
-    accept.accept(chat, "Hello", "key", start=start)
-    accept.accept(chat, "Hello", "key", start=start)
+    send_message.accept_message(chat, "Hello", "key", start=start)
+    send_message.accept_message(chat, "Hello", "key", start=start)
     assert seen == [1]
     gone = Conversation.objects.create(workspace=chat.workspace)
     Conversation.objects.filter(pk=gone.pk).delete()
     with pytest.raises(Conversation.DoesNotExist):
-        accept.accept(gone, "Hello", start=start)
+        send_message.accept_message(gone, "Hello", start=start)
     assert seen == [1]
 
 
@@ -49,13 +50,13 @@ def test_conversations_from_before_are_found(chat, valkey):
     turn = Turn.objects.create(conversation=chat, state=Turn.State.DONE)
     Message.objects.create(conversation=chat, kind=Message.Kind.USER, text="Hello", turn=turn)
     empty = Conversation.objects.create(workspace=chat.workspace)
-    sweep()
+    enqueue_due_consolidations()
     assert valkey.llen("memory") == 0
     importlib.import_module("jenny.chat.migrations.0003_branches_and_summaries").look_at_old_ones(
         apps, None
     )
     assert Conversation.objects.filter(consolidate_after__lte=Now()).get() == chat
-    sweep()
+    enqueue_due_consolidations()
     assert valkey.llen("memory") == 1
     empty.refresh_from_db()
     assert empty.consolidate_after is None

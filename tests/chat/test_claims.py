@@ -6,9 +6,12 @@ import pytest
 from django.db.models.functions import Now
 
 from jenny.agent.errors import Cancelled
-from jenny.chat.models import Conversation
-from jenny.chat.tasks import publish, sweep
-from jenny.chat.tasks.claims import claimed, lease_key
+from jenny.chat.models import Conversation, Message
+from jenny.chat.services import consolidation, publish
+from jenny.chat.services.consolidation_claims import claimed, lease_key
+from jenny.chat.tasks import enqueue_due_consolidations
+from memory.models import DreamRun
+from memory.services.dream import runs
 from tests.support.stack import PASSWORD
 
 
@@ -67,7 +70,7 @@ def test_idle_conversations_cost_one_query(chat, django_assert_num_queries):
     ]
     Conversation.objects.bulk_create(rows)
     with django_assert_num_queries(1):
-        sweep()
+        enqueue_due_consolidations()
     due = Conversation.objects.filter(consolidate_after__lte=Now()).order_by("consolidate_after")
     assert "conversations_due" in due.explain()
 
@@ -75,6 +78,29 @@ def test_idle_conversations_cost_one_query(chat, django_assert_num_queries):
 def test_what_is_due_is_handed_over_once(chat, valkey):
     """Two sweeps at once send a conversation once."""
     Conversation.objects.update(consolidate_after=Now() - timedelta(seconds=1))
-    sweep()
-    sweep()
+    enqueue_due_consolidations()
+    enqueue_due_consolidations()
     assert valkey.llen("memory") == 1
+
+
+def test_an_update_says_what_it_did_not_take_in(chat, monkeypatch):
+    """Conversations that another process holds, or for which there is no time, are named by their
+    number in the run's report; nobody sends the run while it waits for them."""
+    others = [Conversation.objects.create(workspace=chat.workspace) for _ in range(2)]
+    Message.objects.create(conversation=others[0], kind=Message.Kind.USER, text="A viola")
+    run = DreamRun.begin(chat.workspace, "manual")
+    with claimed(others[0]) as claim:
+        assert claim is not None
+        consolidation.take_in(run)
+    run.refresh_from_db()
+    assert run.notes == [
+        "What was said last in one conversation is not in this update. It follows with a later one."
+    ]
+    assert DreamRun.objects.filter(pk=run.pk, sent_at__gt=Now()).exists()
+    Message.objects.create(conversation=others[1], kind=Message.Kind.USER, text="A cello")
+    monkeypatch.setattr(consolidation, "TAKE_IN_SECONDS", -1)
+    DreamRun.objects.filter(pk=run.pk).update(notes=[])
+    consolidation.take_in(run)
+    runs.execute_run(run.pk)
+    run.refresh_from_db()
+    assert "What was said last in 2 conversations is not in this update." in run.told

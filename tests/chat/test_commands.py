@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from jenny.chat import commands
-from jenny.chat.views.replies import _REPLIES
+from jenny.chat.services import commands
 from tests.model_server import Gate, Silence
 from tests.support.chat import asked
 from tests.support.client import text_of
@@ -54,10 +53,10 @@ def test_anything_else_is_for_the_model(text):
     assert commands.parse(text) is None
 
 
-def test_every_command_has_a_reply():
-    """One table: what the palette offers is carried out."""
-    carried_out = {"/new", "/dream", "/tidy", *_REPLIES}
-    assert {command.name for command in commands.COMMANDS} == carried_out
+def test_every_command_has_one_function():
+    """The row of a command names the function that carries it out, and one only."""
+    for command in commands.COMMANDS:
+        assert (command.reply is None) != (command.start is None), command.name
 
 
 def test_help_lists_every_command(owner):
@@ -181,6 +180,16 @@ def test_an_unknown_preset_changes_nothing(owner):
     """/model with a wrong name names those that exist."""
     chat = owner.begin("/model no-such-thing")
     thread = text_of(owner.thread(chat))
-    assert "There is no preset" in thread
+    assert "There is no model" in thread
     owner.send(chat, "/model DEMO")
     assert "answers in this conversation" in text_of(owner.thread(chat))
+
+
+def test_a_conversation_is_titled_by_its_first_message(owner, model_server, words):
+    """A command that stands before it gives no title."""
+    chat = owner.begin(f"/remember {words}")
+    assert "<title>New chat · Jenny</title>" in owner.page(chat)
+    model_server.script("Yes.", when=lambda asked: f"more {words}" in str(asked.texts("user")))
+    owner.send(chat, f"more {words}")
+    assert f"<title>more {words}" in owner.page(chat) or "<title>A title" in owner.page(chat)
+    owner.answer(chat)

@@ -147,3 +147,31 @@ def test_only_the_chat_may_pass_with_a_consent(tmp_path: Path) -> None:
         consents.give(tmp_path, "USER.md", Actor("browser"))
     with pytest.raises(WriteRefused):
         open_workspace(tmp_path, Actor("chat")).write(consents.PATH, b"{}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["My wifi password is Blau-Fisch-77.", "Das Passwort für das NAS lautet Kirsch!Baum9."],
+)
+def test_a_password_comes_into_a_memory_file_only_with_a_yes(
+    place: Place, words: str, line: str
+) -> None:
+    """The assistant's write waits in the page, which says why and offers no standing consent; what
+    has no secret is written at once."""
+    text = f"# User\n\n- {line}\n"
+    user = place.root / "USER.md"
+    user.write_text("# User\n")
+    wanted = {"path": "USER.md", "old_text": "# User\n", "new_text": text}
+    chat = ask(place, words, Call("edit_file", wanted))
+    assert line not in user.read_text()
+    (url,) = requests(place, chat)
+    page = place.owner.get(url).text
+    assert "looks like a password or a key" in page
+    assert "do not ask for this file again" not in page
+    assert place.owner.post(url, answer="allow").status_code == 302
+    assert user.read_text() == text
+    more = {"path": "USER.md", "old_text": "# User\n", "new_text": "# User\n\n- Likes figs.\n"}
+    chat = ask(place, f"{words} more", Call("edit_file", more))
+    assert not requests(place, chat)
+    assert "Likes figs." in user.read_text()
+    user.write_text("# User\n")

@@ -6,10 +6,12 @@ import re
 import signal
 from contextlib import closing
 
+import pytest
 import redis
 
 from jenny.workspace import locks
 from jenny.workspace.locks import Level
+from memory import suppression
 from tests.model_server import Fail, Gate, Usage
 from tests.support.chat import asked
 from tests.support.client import text_of
@@ -79,6 +81,18 @@ def test_an_idle_conversation_is_summarised_once_and_the_next_chat_knows(place, 
     place.owner.answer(chat)
     assert f"{words} turn 1" in "\n".join(asked(place.model, "again " + words)[0].texts("user"))
     assert place.column(chat, "consolidate_after")
+
+
+def test_dream_takes_in_what_was_just_said(place, words):
+    """/dream is enough: the conversation goes into the history first, and its context stays as it
+    is."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    before = place.column(chat, "context_from")
+    place.owner.send(chat, "/dream")
+    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    assert entry.content == FACT.format(words)
+    assert place.column(chat, "context_from") == before
 
 
 def test_new_starts_clean_and_loses_nothing(place, words):
@@ -159,6 +173,26 @@ def test_compact_says_what_happened(place, words):
     wait_until(
         lambda: "There is nothing to summarise" in place.owner.thread(chat), what="the reply"
     )
+
+
+def test_a_summary_stands_below_the_command_that_asked_for_it(place, words):
+    """The line about a summary comes after /compact and its reply, and before what is said next;
+    the prompt has the summary once."""
+    place.model.script(FACT.format(words), when=sums(words))
+    chat = place.talk(words, 1)
+    place.owner.send(chat, "/compact")
+    thread = wait_until(
+        lambda: 'class="summary"' in (found := place.owner.thread(chat)) and found,
+        what="the summary",
+    )
+    assert thread.index(">/compact</p>") < thread.index("Reply to the command")
+    assert thread.index("Reply to the command") < thread.index('class="summary"')
+    place.model.script("Good.", when=answers("afterwards " + words))
+    place.owner.send(chat, "afterwards " + words)
+    thread = place.owner.answer(chat)
+    assert thread.index('class="summary"') < thread.index("afterwards " + words)
+    (request,) = asked(place.model, "afterwards " + words)
+    assert json.dumps(request.json).count(FACT.format(words)) == 1
 
 
 def test_a_message_that_comes_meanwhile_is_answered_and_kept(place, words):
@@ -256,7 +290,7 @@ def test_a_crash_between_the_entry_and_the_pointer_repeats_nothing(place, words)
             wait_until(lambda: place.entries(chat), what="the entry")
             worker = place.stack.pids()["memory"]
             os.kill(worker, signal.SIGKILL)
-            wait_until(lambda: place.stack.pids().get("memory") not in {None, worker}, 40)
+            wait_until(lambda: place.stack.pids().get("memory") not in {None, worker})
         finally:
             database.execute("rollback")
     assert place.column(chat, "summarised_through") == 0
@@ -265,7 +299,7 @@ def test_a_crash_between_the_entry_and_the_pointer_repeats_nothing(place, words)
     with closing(redis.Redis(unix_socket_path=str(place.stack.data.redis_socket))) as valkey:
         valkey.delete(*valkey.keys("jenny:consolidate:*"))
     place.owner.send(chat, "/compact")
-    wait_until(lambda: "There is nothing to summarise" in place.owner.thread(chat), 30)
+    wait_until(lambda: "There is nothing to summarise" in place.owner.thread(chat))
     assert place.column(chat, "summarised_through") == place.entries(chat)[0].messages[1]
     assert len(place.entries(chat)) == len(place.summaries(words)) == 1
     assert "2 messages summarised" in text_of(place.owner.thread(chat))
@@ -280,7 +314,7 @@ def test_a_reply_that_waited_for_a_killed_worker_ends(place, words):
     place.owner.send(chat, "/compact")
     wait_until(lambda: place.summaries(words), what="the request")
     worker = place.stack.kill("memory")
-    wait_until(lambda: place.stack.pids().get("memory") not in {None, worker}, 40)
+    wait_until(lambda: place.stack.pids().get("memory") not in {None, worker})
     place.model.open("kill " + words)
     assert "Summarising what was said here…" in text_of(place.owner.thread(chat))
     # As if the time of the dead worker's claim had passed.
@@ -289,7 +323,7 @@ def test_a_reply_that_waited_for_a_killed_worker_ends(place, words):
     with closing(redis.Redis(unix_socket_path=str(place.stack.data.redis_socket))) as valkey:
         valkey.delete(*valkey.keys("jenny:consolidate:*"))
     place.sweep()
-    wait_until(lambda: "goes on with its last" in text_of(place.owner.thread(chat)), 30)
+    wait_until(lambda: "goes on with its last" in text_of(place.owner.thread(chat)))
     assert "Summarising" not in text_of(place.owner.thread(chat))
     assert len(place.entries(chat)) == 1
     assert place.column(chat, "reply_id") == 0
@@ -336,19 +370,43 @@ def test_what_is_too_big_is_named(place, words):
     wait_until(lambda: "USER.md is too big" not in text_of(place.owner.page(chat)), what="it to go")
 
 
-def test_a_request_that_was_too_long_is_shorter_the_next_time(place, words):
-    """A model that reads less than the settings say refuses; half of what it was sent leaves the
-    context, and trying again works."""
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "prompt is too long: 215000 tokens > 200000 maximum",
+        "request (5000 tokens) exceeds the available context size",
+        "Please reduce the length of the messages or completion.",
+    ],
+)
+def test_a_request_that_was_too_long_is_repeated_with_less(place, words, refusal):
+    """A model that reads less than the settings say refuses; half of what it was sent goes into
+    the history as it is, and the same message is answered without it, visibly."""
     chat = place.talk(words, 3)
-    place.model.script(
-        Fail(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
-        when=answers("long " + words),
-    )
-    place.owner.send(chat, "long " + words)
-    place.owner.answer(chat)
-    (entry,) = wait_until(lambda: place.entries(chat), what="the entry")
+    said = "long " + words
+    place.model.script(Fail(400, "invalid_request_error", refusal), when=answers(said))
+    place.model.script("Now it fits.", when=answers(said))
+    place.owner.send(chat, said)
+    assert "Now it fits." in place.owner.answer(chat)
+    (entry,) = place.entries(chat)
     assert (entry.kind, place.summaries(words)) == ("raw", [])
     assert f"{words} turn 1" in entry.content
+    page = text_of(place.owner.page(chat))
+    assert "is not sent any more" in page
+    assert f"{words} turn 1" in page
+    first, second = asked(place.model, said)
+    assert f"{words} turn 1" in "\n".join(first.texts("user"))
+    assert f"{words} turn 1" not in "\n".join(second.texts("user"))
+    assert second.texts("user")[-1].startswith(said)
+
+
+def test_a_message_that_is_too_long_by_itself_is_not_repeated(place, words):
+    """Where nothing may leave, the person is told what is too big, and not to begin anew."""
+    place.model.script(Fail(413, "request_too_large"), when=answers(words))
+    chat = place.owner.begin(words + " and so on" * 4_500)
+    thread = text_of(place.owner.answer(chat))
+    assert len(asked(place.model, words)) == 1
+    assert "Send it in parts" in thread
+    assert "/new" not in thread
 
 
 def test_an_entry_has_a_page(place, words):
@@ -372,3 +430,14 @@ def test_an_entry_has_a_page(place, words):
     cursor.unlink()
     assert place.owner.get("/memory/history/999999/").status_code == 404
     assert place.owner.get(f"/chat/{chat}/at/999999").status_code == 404
+
+
+def test_a_wish_to_forget_is_noted_and_stored_nowhere(place, words):
+    """What the summariser reports as to be forgotten is in no entry, and hidden from models."""
+    place.model.script(f"- [forget] collects stamps about {words}", when=sums(words))
+    chat = place.talk(words, 1)
+    place.idle(chat)
+    wait_until(lambda: place.column(chat, "consolidate_after") is None, what="the summary")
+    assert place.entries(chat) == []
+    forgotten = [row.text for row in suppression.list_tombstones(place.root)]
+    assert f"collects stamps about {words}" in forgotten

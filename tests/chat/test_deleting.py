@@ -22,8 +22,8 @@ def test_the_entries_that_wait_go_along_on_request(place, words):
     kept = compacted(place, f"kept {words}")
     chat = compacted(place, words)
     page = text_of(place.owner.get(f"/chat/{chat}/delete").text)
-    assert "1 entry stays in the history, for Dream to read" in page
-    assert "take the 1 entry that Dream has not read out of the history" in page
+    assert "1 note stays, for the next memory update to read" in page
+    assert "take the 1 note that no memory update has read out, too" in page
     place.owner.post(f"/chat/{chat}/delete", memory="take")
     assert place.owner.get(f"/chat/{chat}/").status_code == 404
     assert place.entries(chat) == []
@@ -35,14 +35,14 @@ def test_the_entries_that_wait_go_along_on_request(place, words):
     cursor.write_text(str(entry.cursor))
     try:
         page = text_of(place.owner.get(f"/chat/{kept}/delete").text)
-        assert "1 entry about it was read by Dream already" in page
+        assert "1 note about it was read by Dream already" in page
         assert "take the" not in page
         place.owner.post(f"/chat/{kept}/delete", memory="take")
         assert place.entries(kept) == [entry]
     finally:
         cursor.unlink()
     page = place.owner.get(f"/memory/history/{entry.cursor}/").text
-    assert "It was deleted; this entry stays." in text_of(page)
+    assert "It was deleted; this note stays." in text_of(page)
 
 
 def test_entries_stay_unless_asked(place, words):

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
+from jenny.accounts.services import jobs
 from jenny.chat.models import Conversation, Message, ProjectState, Turn
-from jenny.chat.tasks import tidying
+from jenny.chat.services import gardener
 
 pytestmark = pytest.mark.django_db
 
@@ -49,8 +49,8 @@ def test_a_folder_that_is_called_like_a_log_is_named(workspace):
     (workspace.root / "wikis/bees/log/20260301.md").mkdir(parents=True)
     job = Job.ask(workspace, workspace.owner, "tidy", {"project": "bees"})
     assert job.claim()
-    ended = tidying.work(job)
-    assert "log/20260301.md” is a folder and no file, so nothing in it was read" in ended.sentence
+    ended = gardener.work(job)
+    assert "log/20260301.md” is a folder and no file, so nothing in it was read" in ended.message
 
 
 def asked() -> list[str]:
@@ -62,7 +62,7 @@ def test_one_project_at_a_time(workspace):
     """Of two that are due, the one that waited longer; the other at a later tick."""
     due(workspace, "bees", attempted=7)
     due(workspace, "garden", attempted=9)
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == ["garden"]
 
 
@@ -70,7 +70,7 @@ def test_off_means_off(workspace):
     """Switched off, as it is by default, nothing is asked for, and nothing is looked at again."""
     switch(workspace, enabled=False)
     row = due(workspace, "bees")
-    tidying.garden()
+    gardener.request_due_tidying()
     row.refresh_from_db()
     assert asked() == []
     assert row.due_at is None
@@ -82,7 +82,7 @@ def test_somebody_who_talks_is_left_alone(workspace, state):
     row = due(workspace, "bees")
     chat = Conversation.objects.create(workspace=workspace, kind="project", project="bees")
     Turn.objects.create(conversation=chat, state=state)
-    tidying.garden()
+    gardener.request_due_tidying()
     row.refresh_from_db()
     assert asked() == []
     assert row.due_at > timezone.now() + timedelta(minutes=20)
@@ -91,10 +91,10 @@ def test_somebody_who_talks_is_left_alone(workspace, state):
 def test_six_hours_between_attempts(workspace):
     """However the last one ended."""
     due(workspace, "bees", attempted=5.9)
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == []
     due(workspace, "bees", attempted=6.1)
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == ["bees"]
 
 
@@ -104,7 +104,7 @@ def test_nothing_happens_before_half_an_hour_of_rest(workspace):
     row.happened()
     row.refresh_from_db()
     assert row.due_at > timezone.now() + timedelta(minutes=29)
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == []
 
 
@@ -114,11 +114,11 @@ def test_another_project_waits_for_the_interval(workspace):
     due(workspace, "garden", attempted=0.2)
     ProjectState.objects.filter(name="garden").update(due_at=None)
     row = due(workspace, "bees")
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == []
     switch(workspace, enabled=True, intervalMinutes=5)
     row = due(workspace, "bees")
-    tidying.garden()
+    gardener.request_due_tidying()
     assert asked() == ["bees"]
     assert row.name == "bees"
 
@@ -127,7 +127,7 @@ def test_a_folder_that_is_gone_is_forgotten(workspace):
     """A project whose folder was deleted is not looked at again, and breaks nothing."""
     row = due(workspace, "nowhere")
     due(workspace, "bees")
-    tidying.garden()
+    gardener.request_due_tidying()
     row.refresh_from_db()
     assert row.due_at is None
     assert asked() == ["bees"]
@@ -139,7 +139,7 @@ def test_the_clock_asks_one_indexed_query(workspace, django_assert_num_queries):
         ProjectState(workspace=workspace, name=f"quiet {number}") for number in range(2_000)
     )
     with django_assert_num_queries(1):
-        tidying.garden()
+        gardener.request_due_tidying()
     plan = ProjectState.objects.filter(due_at__lte=timezone.now()).explain()
     assert "projects_due" in plan
 
@@ -152,7 +152,7 @@ def test_a_pause_of_all_calls_holds_the_gardener(workspace):
         "privacy": {"pauseModelCalls": True},
     }
     (workspace.root / "config.json").write_text(json.dumps(written))
-    tidying.garden()
+    gardener.request_due_tidying()
     row.refresh_from_db()
     assert asked() == []
     assert row.due_at > timezone.now()
@@ -169,7 +169,7 @@ def test_the_reply_says_when_a_gardener_died(workspace, valkey):
         state=Job.State.RUNNING,
         heartbeat_at=timezone.now() - timedelta(minutes=3),
     )
-    working.reap()
+    jobs.recover_jobs()
     reply.refresh_from_db()
     assert "The process that did it died" in reply.text
     assert "the same lines are read again next time" in reply.text

@@ -10,7 +10,7 @@ from django.utils import timezone
 from jenny.chat.models import Branch, Conversation, Message
 from jenny.workspace import config
 from memory.history import log, prompt
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from memory.provenance.values import Anchor, speech
 from tests.support.dreams import Dreams, finish
 
@@ -30,7 +30,7 @@ def entry(dreams: Dreams, said: list[Message], text: str, **ago: int) -> int:
     first, last = said
     when = timezone.now() - timedelta(**ago)
     about = {"conversation": str(first.conversation_id), "messages": (first.pk, last.pk)}
-    (made,) = log.append(dreams.root, [NewEntry(text, when=when, **about)]).entries
+    (made,) = log.append(dreams.root, [NewHistoryEntry(text, when=when, **about)]).entries
     return made.cursor
 
 
@@ -71,7 +71,7 @@ def test_an_edit_takes_no_entry_along_that_is_older_than_what_it_edits(
     Branch.objects.create(conversation=said[0].conversation, first=said[0].pk)
     Message.objects.filter(pk__in=[row.pk for row in said]).update(is_current=False)
     assert "Has not read it yet" in page(dreams, old)
-    assert "Passes it over" in page(dreams, new)
+    assert "Leaves it out" in page(dreams, new)
     block = prompt.block(dreams.root)
     assert block is not None
     assert "barn" in block.text
@@ -92,6 +92,8 @@ def test_a_move_to_another_zone_brings_nothing_back(
     cursor = entry(dreams, said, "- [durable] The hive is blue.")
     Branch.objects.create(conversation=said[0].conversation, first=said[0].pk)
     Message.objects.filter(pk__in=[row.pk for row in said]).update(is_current=False)
-    config.change(dreams.root, lambda data: data.update(agents={"defaults": {"timezone": zone}}))
-    assert "Passes it over" in page(dreams, cursor)
+    config.change_config(
+        dreams.root, lambda data: data.update(agents={"defaults": {"timezone": zone}})
+    )
+    assert "Leaves it out" in page(dreams, cursor)
     assert prompt.block(dreams.root) is None

@@ -7,9 +7,10 @@ import pytest
 from django.db import IntegrityError
 
 from jenny.accounts.models import Account
-from jenny.chat.meter import meter
 from jenny.chat.models import Draft
-from jenny.chat.thread import by_day, day_label
+from jenny.chat.services.context_window import meter
+from jenny.chat.thread import TOOL_WORDS, Item, by_day, day_label
+from jenny.chat.tools import tools_of
 from tests.support.client import Client, text_of
 from tests.support.stack import PASSWORD
 
@@ -121,7 +122,7 @@ def test_groups_follow_the_persons_zone():
 def test_the_meter_says_how_full_the_context_is(used, words, percent):
     """In words and as a share; over the top is said, not hidden."""
     gauge = meter(used, window=65_536, max_tokens=16_384)
-    assert (gauge.sentence, gauge.percent) == (words, percent)
+    assert (gauge.message, gauge.percent) == (words, percent)
 
 
 def test_a_window_without_room_is_no_division_by_zero():
@@ -178,3 +179,25 @@ def test_there_is_one_draft_a_place():
     Draft.objects.create(account=account, conversation=None, text="one")
     with pytest.raises(IntegrityError):
         Draft.objects.create(account=account, conversation=None, text="two")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("What is in my workspace?", True),
+        ("¿Dónde está?", True),
+        ("これは何ですか？", True),
+        ("I moved to Brno. Is that far?", False),
+        ("I moved to Brno.", False),
+        ("My list:\n- tea\n- milk?", False),
+    ],
+)
+def test_a_question_alone_states_nothing_to_remember(text, is_question):
+    """Only a message that says something is offered to be remembered."""
+    assert Item("m1", "user", None, text).is_question is is_question
+
+
+def test_tools_are_named_in_everyday_words():
+    """Each tool of a chat has words of its own; its name stands in the row's details."""
+    for kind in ("personal", "temporary", "project"):
+        assert {tool.name for tool in tools_of(kind)} <= TOOL_WORDS.keys()

@@ -5,7 +5,7 @@ import re
 from contextlib import closing
 
 from memory.history import log
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from tests.model_server import Call, Gate
 from tests.support.chat import asked
 from tests.support.client import text_of
@@ -58,7 +58,7 @@ def test_what_is_read_in_and_what_is_not(place, words):
     """The person and the memory are known; the rest of the workspace, the list of wikis and other
     projects are not, whatever the tools are asked for."""
     name = project(place, "bees")
-    log.append(place.root, [NewEntry(f"- [durable] {PENDING}", conversation="x")])
+    log.append(place.root, [NewHistoryEntry(f"- [durable] {PENDING}", conversation="x")])
     (place.root / f"wikis/{name}/wiki/way-out.md").symlink_to(place.root / "AGENTS.md")
     reads = [
         Call(tool, {"path": path})
@@ -101,7 +101,7 @@ def test_what_is_read_in_and_what_is_not(place, words):
 def test_a_project_may_leave_the_memory_out(place, words):
     """``memory: profile`` in its header: who the person is, and nothing else of the memory."""
     name = project(place, "quiet", "memory: profile\n")
-    log.append(place.root, [NewEntry(f"- [durable] {PENDING}", conversation="x")])
+    log.append(place.root, [NewHistoryEntry(f"- [durable] {PENDING}", conversation="x")])
     place.model.script("Yes.", when=answers(words))
     place.owner.answer(begin(place, name, words))
     system = json.dumps(asked(place.model, words)[0].json["system"])

@@ -9,8 +9,8 @@ import pytest
 
 from jenny.chat import events
 from jenny.chat.models import Conversation
+from jenny.chat.services import publish
 from jenny.chat.stream import Position
-from jenny.chat.tasks import publish
 
 
 class Silence:

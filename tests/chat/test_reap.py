@@ -7,7 +7,7 @@ import pytest
 from django.db.models.functions import Now
 
 from jenny.chat.models import Conversation, Turn
-from jenny.chat.tasks import publish, reap
+from jenny.chat.services import publish, turn_recovery
 from tests.support.stack import PASSWORD
 
 
@@ -31,12 +31,12 @@ def sent(valkey) -> int:
 def test_a_queued_turn_is_sent_again_each_time_that_its_message_is_lost(turn, valkey, monkeypatch):
     """The broker may lose what it had more than once; the turn is run all the same."""
     publish.redis_client.cache_clear()
-    reap()
+    turn_recovery.recover_turns()
     assert sent(valkey) == 1
-    reap()
+    turn_recovery.recover_turns()
     assert sent(valkey) == 1, "right after it there is nothing to send"
     # As if the time between had passed.
-    monkeypatch.setattr(sys.modules["jenny.chat.tasks.reap"], "SECONDS_TO_QUEUE", -1)
+    monkeypatch.setattr(sys.modules["jenny.chat.services.turn_recovery"], "SECONDS_TO_QUEUE", -1)
     for count in (2, 3, 4):
-        reap()
+        turn_recovery.recover_turns()
         assert sent(valkey) == count

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from jenny.workspace.rules import Actor
-from memory import forgotten
+from jenny.workspace.write_rules import Actor
+from memory import suppression
 
 COUNTER = itertools.count(1)
 
@@ -24,7 +24,7 @@ def roots(scripted) -> list:
 
 def is_forgotten(scripted, text: str) -> bool:
     """Whether it is forgotten in every workspace."""
-    return all(forgotten.match(root, text) is not None for root in roots(scripted))
+    return all(suppression.match(root, text) is not None for root in roots(scripted))
 
 
 def test_a_newer_message_lifts_it(owner, model_server, scripted, thing):
@@ -32,7 +32,7 @@ def test_a_newer_message_lifts_it(owner, model_server, scripted, thing):
     the model that answers sees the fact again."""
     fact = f"User is allergic to {thing} and walnuts"
     for root in roots(scripted):
-        forgotten.forget(root, fact, Actor("command"))
+        suppression.forget(root, fact, Actor("command"))
 
     def rule(request) -> bool:
         return bool(request.json.get("tools")) and thing in str(request.json["messages"])

@@ -4,8 +4,8 @@ import json
 
 import redis
 
-from jenny import valkey
 from jenny.env import DataFolder
+from jenny.runtime import valkey
 from tests.model_server import Fail
 from tests.support.chat import asked
 from tests.support.stack import OWNER, PASSWORD, environment_for, manage
@@ -53,12 +53,12 @@ def test_nonsense_is_refused_with_a_sentence(short_path):
     manage(short_path, "migrate")
     assert "no workspace yet" in manage(short_path, "say", "hello", check=False)
     manage(short_path, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
-    for words, sentence in (
+    for words, message in (
         (("--workspace", "nowhere", "hello"), "no workspace called"),
         (("--conversation", "nonsense", "hello"), "no conversation"),
         (("  ",), "empty"),
     ):
-        assert sentence in manage(short_path, "say", *words, check=False)
+        assert message in manage(short_path, "say", *words, check=False)
 
 
 def test_a_turn_beside_the_running_app(scripted, model_server, owner):

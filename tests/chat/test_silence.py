@@ -1,5 +1,6 @@
 """A provider that falls silent, through queue and page: the turn ends by itself, says so, and can
-be tried again. Here it may be silent for a second, where in earnest it may be for minutes."""
+be tried again. Here it may be silent for three seconds, far above what the scripted server takes,
+and in earnest for minutes."""
 
 import re
 
@@ -15,7 +16,7 @@ from tests.support.waiting import wait_until
 # Read by each process of the instance as it starts.
 SECONDS = """
 from jenny.agent.limits import Limits
-Limits.__init__.__kwdefaults__.update(first_byte_seconds=1.0, between_bytes_seconds=1.0)
+Limits.__init__.__kwdefaults__.update(first_byte_seconds=3.0, between_bytes_seconds=3.0)
 """
 
 
@@ -54,7 +55,7 @@ def test_one_that_says_nothing_is_tried_again_once_and_given_up(person, model_se
     with person.events(chat) as stream:
         stream.wait_for(lambda event: "Jenny tries again." in event.get("html", ""), "the note")
         thread = person.answer(chat)
-    assert "said nothing for 1 seconds. Your message and what was written" in text_of(thread)
+    assert "said nothing for 3 seconds. Your message and what was written" in text_of(thread)
     assert "Jenny tries again." not in text_of(thread)
     assert len(asked(model_server, words)) == 2
     assert try_again(person, chat, thread).count(words) == 1
@@ -77,6 +78,6 @@ def test_what_one_wrote_before_it_fell_silent_for_good_is_kept(person, model_ser
     chat = person.begin(words)
     thread = person.answer(chat)
     assert text_of(thread).count("Half of the answer.") == 1
-    assert "said nothing for 1 seconds" in text_of(thread)
+    assert "said nothing for 3 seconds" in text_of(thread)
     model_server.script("Now it answers.", when=answers(words))
     assert "Half of the answer." in try_again(person, chat, thread)

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from jenny.agent.watch import Watch
+from jenny.agent.cancellation import CancellationToken
 from jenny.chat.models import Conversation, Turn
+from jenny.chat.services import publish, send_message, turn_claims, turn_recovery
+from jenny.chat.services.recorder import Recorder
 from jenny.chat.stream import START, Position, key, replay
-from jenny.chat.tasks import accept, publish, reap, taking
-from jenny.chat.tasks.recorder import Recorder
 from tests.support.client import text_of
 from tests.support.stack import PASSWORD
 
@@ -36,9 +36,9 @@ def shown(valkey, chat: Conversation) -> dict[str, str]:
 
 def begun(turn_id: int) -> Recorder:
     """A worker's first steps: the turn is claimed, and the message taken."""
-    claimed = taking.claim(turn_id)
+    claimed = turn_claims.claim_turn(turn_id)
     assert claimed is not None
-    recorder = Recorder(claimed.turn, Watch())
+    recorder = Recorder(claimed.turn, CancellationToken())
     recorder.took(claimed.rows)
     return recorder
 
@@ -53,7 +53,7 @@ def test_a_slow_web_process_does_not_put_the_message_back_to_waiting(chat, valke
         if is_told:
             recorder.text("Hello.")
 
-    accepted = accept.accept(chat, "Good day", start=work)
+    accepted = send_message.accept_message(chat, "Good day", start=work)
     page = shown(valkey, chat)
     assert "Good day" in page[f"m{accepted.message.pk}"]
     assert "Waiting" not in page[f"m{accepted.message.pk}"]
@@ -67,7 +67,7 @@ def test_a_web_process_that_comes_after_the_end_tells_of_the_end(chat, valkey):
         begun(turn_id).text("Hello.")
         Turn.objects.filter(pk=turn_id).update(state=Turn.State.DONE)
 
-    accept.accept(chat, "Good day", start=work)
+    send_message.accept_message(chat, "Good day", start=work)
     assert shown(valkey, chat)["state"] == "idle"
 
 
@@ -78,18 +78,18 @@ def test_a_message_is_handed_over_before_anything_else_is_done(chat, valkey):
     def look(turn_id: int) -> None:
         seen.append((valkey.exists(key(str(chat.pk))), Turn.objects.filter(pk=turn_id).count()))
 
-    accept.accept(chat, "Good day", start=look)
+    send_message.accept_message(chat, "Good day", start=look)
     assert seen == [(0, 1)]
 
 
 def test_a_worker_killed_before_it_told_anything_leaves_no_waiting_message(chat, valkey):
     """CHA4: it had taken the message and asked the model; nothing was said yet. The page hears
     that the turn was lost, and that the message is no longer one that waits."""
-    accepted = accept.accept(chat, "Good day", start=begun)
+    accepted = send_message.accept_message(chat, "Good day", start=begun)
     # As the page saw it before: the web process was quicker than the worker.
     valkey.delete(key(str(chat.pk)))
     Turn.objects.update(heartbeat_at=Now() - timedelta(seconds=60))
-    reap()
+    turn_recovery.recover_turns()
     page = shown(valkey, chat)
     assert "Waiting" not in page[f"m{accepted.message.pk}"]
     assert page["state"] == "idle"
@@ -100,7 +100,9 @@ def test_a_worker_killed_before_it_told_anything_leaves_no_waiting_message(chat,
 def test_a_silent_model_does_not_keep_the_page_waiting(chat, valkey):
     """Where the first word takes long, the pulse tells that the turn runs."""
     held: list[Recorder] = []
-    accepted = accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    accepted = send_message.accept_message(
+        chat, "Good day", start=lambda turn: held.append(begun(turn))
+    )
     valkey.delete(key(str(chat.pk)))
     held[0].flush_due()
     held[0]._taken_at -= 1
@@ -113,7 +115,7 @@ def test_a_silent_model_does_not_keep_the_page_waiting(chat, valkey):
 def test_the_first_words_come_with_their_answer(chat, valkey):
     """They are one event, stored with what it tells; a reload shows the same."""
     held: list[Recorder] = []
-    accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    send_message.accept_message(chat, "Good day", start=lambda turn: held.append(begun(turn)))
     held[0].text("First words, ")
     [block] = held[0].turn.blocks.all()
     assert block.text == "First words, "
@@ -123,7 +125,7 @@ def test_the_first_words_come_with_their_answer(chat, valkey):
     assert f'id="b{block.pk}"' in first["html"]
     held[0].end()
     block.refresh_from_db()
-    assert block.html.strip() == "<p>First words,</p>"
+    assert block.html.strip() == '<p dir="auto">First words,</p>'
 
 
 @pytest.mark.parametrize("more", ["more words. ", "more\n\nwords in\n\nseveral paragraphs. "])
@@ -131,7 +133,7 @@ def test_a_page_read_while_a_block_gets_another_number_shows_no_word_twice(chat,
     """CHA1: something else is told meanwhile, so that the text goes on under a new number. A page
     that knew of no such number, but read the row behind it, holds those words already."""
     held: list[Recorder] = []
-    accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    send_message.accept_message(chat, "Good day", start=lambda turn: held.append(begun(turn)))
     held[0].text("First words, ")
     publish.Publisher(chat).conversation_title()
     chat.refresh_from_db()
@@ -157,7 +159,7 @@ def test_what_follows_the_first_words_costs_no_number(chat, valkey):
     """That the turn runs and took the message is told behind its first words; the next ones go on
     where they stood, and nothing is told twice."""
     held: list[Recorder] = []
-    accept.accept(chat, "Good day", start=lambda turn: held.append(begun(turn)))
+    send_message.accept_message(chat, "Good day", start=lambda turn: held.append(begun(turn)))
     held[0].text("First words, ")
     page = shown(valkey, chat)
     assert page["state"] == "running"

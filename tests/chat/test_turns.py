@@ -170,7 +170,7 @@ def test_a_message_sent_at_the_very_end_is_answered_too(owner, model_server, wor
 
 
 @pytest.mark.parametrize(
-    ("script", "sentence"),
+    ("script", "message"),
     [
         ([Fail(401)], "key"),
         ([Fail(400)], ""),
@@ -178,7 +178,7 @@ def test_a_message_sent_at_the_very_end_is_answered_too(owner, model_server, wor
     ],
 )
 def test_a_refusal_is_said_with_its_reason_and_can_be_retried(
-    owner, model_server, words, script, sentence
+    owner, model_server, words, script, message
 ):
     """A 4xx is not tried again by itself; the message stays and offers to try again."""
     model_server.script(*script, when=only_for(words))
@@ -186,7 +186,7 @@ def test_a_refusal_is_said_with_its_reason_and_can_be_retried(
     thread = owner.answer(chat)
     assert len(asked(model_server, words)) == 1
     assert words in text_of(thread)
-    assert sentence in text_of(thread)
+    assert message in text_of(thread)
     assert f'action="/chat/{chat}/retry"' in thread
 
 
@@ -272,7 +272,7 @@ def test_two_sends_at_once_make_one_turn(owner, model_server, words):
         thread.start()
     for thread in threads:
         thread.join()
-    shown = wait_until(lambda: t if "Waiting" not in (t := text_of(owner.answer(chat))) else "", 40)
+    shown = wait_until(lambda: t if "Waiting" not in (t := text_of(owner.answer(chat))) else "")
     for number in range(6):
         assert shown.count(f"number {number} {words}") == 1
     for request in asked(model_server, words):
@@ -308,7 +308,7 @@ def test_an_answer_cut_by_the_limit_says_so_and_can_go_on(owner, model_server, w
     model_server.script("A long st", Stop("max_tokens"), when=only_for(words))
     chat = owner.begin(words)
     thread = owner.answer(chat)
-    assert "Go on" in text_of(thread)
+    assert "Continue" in text_of(thread)
     assert "A long st" in thread
 
 
@@ -320,7 +320,7 @@ def test_an_empty_message_is_refused_with_a_sentence(owner, nonsense):
     """Nothing to send is said, with 422, and starts nothing."""
     answer = owner.post("/chat/send", text=nonsense)
     assert answer.status_code == 422
-    assert "empty" in answer.json()["sentence"]
+    assert "empty" in answer.json()["message"]
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_what_was_edited_away_is_passed_over_and_comes_back(place, words):
     place.owner.answer(chat)
     assert place.column(chat, "summarised_through") < entry.messages[0]
     page = text_of(place.owner.get(f"/memory/history/{entry.cursor}/").text)
-    assert "Passes it over: what it is about was edited away." in page
+    assert "Leaves it out: what it is about was changed or deleted." in page
     place.model.script("Hello.", when=answers("new " + words))
     place.owner.answer(place.owner.begin("new " + words))
     system = json.dumps(asked(place.model, "new " + words)[0].json["system"])

@@ -2,7 +2,7 @@
 
 import json
 
-from memory.history import reading
+from memory.history import reader
 from tests.model_server import Call, Say
 from tests.support.place import COUNTER
 from tests.support.stack import OWNER
@@ -36,7 +36,7 @@ def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
     assert [row["who"] for row in speech["said"]] == ["user", "answer"]
     assert speech["said"][0]["excerpt"] == f"I have {words}"
     assert owner.get(speech["said"][0]["url"]).status_code in {200, 302}
-    (note,) = [row for row in reading.pending(root).entries if words in row.content]
+    (note,) = [row for row in reader.read_pending(root).entries if words in row.content]
     user = speech["said"][0]["id"]
     assert (note.conversation, note.messages) == (chat, (user, user))
     kept = "from memory.models import *; print(TurnChange.objects.filter(path='USER.md').count())"

@@ -41,7 +41,7 @@ class Deployment:
         """What became of a conversation's turns."""
         with psycopg.connect(self.database) as connection:
             return connection.execute(
-                "SELECT id, state, reason, sentence, worker, steps, started_at, ended_at,"
+                "SELECT id, state, reason, message, worker, steps, started_at, ended_at,"
                 " (SELECT count(*) FROM chat_block WHERE turn_id = chat_turn.id)"
                 " FROM chat_turn WHERE conversation_id = %s",
                 [chat],

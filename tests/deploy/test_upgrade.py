@@ -18,8 +18,8 @@ from tests.support.client import Client
 from tests.support.stack import ROOT, clean_environment, manage, start
 from tests.support.waiting import wait_until
 
-MIGRATE = "from jenny.management.database import migrate; migrate(print)"
-SETTINGS = "from jenny.management.upgrading import migrate_settings; migrate_settings(print)"
+MIGRATE = "from jenny.runtime.upgrade import migrate_database; migrate_database(print)"
+SETTINGS = "from jenny.runtime.upgrade import migrate_settings; migrate_settings(print)"
 
 
 def begin(data: Path, **environment: str) -> subprocess.Popen[str]:
@@ -66,7 +66,7 @@ def everything_is_there(data: Path, url: str = "", **environment: str) -> None:
     assert said_of("SELECT username, time_zone, theme FROM accounts_account", data, url) == [
         (old_database.OWNER, "Europe/Vienna", "system")
     ]
-    code = "from jenny.management.database import pending; print(pending())"
+    code = "from jenny.runtime.upgrade import pending; print(pending())"
     assert manage(data, "shell", "-v", "0", "-c", f"{code}; {MIGRATE}", **environment) == "[]\n"
     assert not (data / "backups" / "unfinished").exists()
 
@@ -170,13 +170,13 @@ def test_trying_again_and_again_keeps_the_first_copy(scratch: Path) -> None:
         database.execute("CREATE TABLE accounts_usageday (id integer)")
         database.commit()
     tries = (
-        "from jenny.supervise import CannotStart\n"
-        "from jenny.management.database import migrate\n"
+        "from jenny.runtime.supervisor import CannotStart\n"
+        "from jenny.runtime.upgrade import migrate_database\n"
         "for _ in range(8):\n"
         "    try:\n"
-        "        migrate(lambda said: None)\n"
+        "        migrate_database(lambda said: None)\n"
         "    except CannotStart as error:\n"
-        "        print(error.sentence)\n"
+        "        print(error.message)\n"
     )
     said = manage(data, "shell", "-v", "0", "-c", tries).splitlines()
     assert len(said) == 8

@@ -15,8 +15,9 @@ import pytest
 import yaml
 
 from jenny import env
-from jenny.chat.commands import COMMANDS, usage
-from jenny.chat.toolset import TOOLS
+from jenny.agent.provider import OPTIONAL
+from jenny.chat.services.commands import COMMANDS, usage
+from jenny.chat.tools import TOOLS
 from jenny.workspace.config.fields import FIELDS
 from tests.support.stack import ROOT, clean_environment
 from tests.test_architecture import sources
@@ -74,6 +75,14 @@ def test_secrets_can_come_from_files():
         found = re.match(r"\| `([A-Z][A-Z0-9_]+)`", line)
         if found:
             assert ("`_FILE`" in line) == (found[1] in secrets), line
+
+
+def test_every_part_of_a_request_that_may_be_left_out_is_documented():
+    """docs/settings.md tells of each fallback, and of no other."""
+    told = re.search(r"^\| refused \|.*?\n\n", SETTINGS, re.MULTILINE | re.DOTALL)
+    assert told
+    names = re.findall(r"^\| (\w+) \|", told[0], re.MULTILINE)
+    assert sorted(names[1:]) == sorted([*OPTIONAL, "max_tokens"])
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.key)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.e2e.conftest import Everything, idle, new_words, only_for
+from tests.e2e.conftest import MARKDOWN, Everything, idle, new_words, only_for
 from tests.model_server import Fail, Gate, ModelServer, Say, Stop
 from tests.support.browser import Complaints, follow
 from tests.support.chat import asked
@@ -165,7 +165,7 @@ def test_a_refused_text_says_why(page: Page, complaints: Complaints) -> None:
     complaints.allow("422")
     page.route(
         re.compile("/send$"),
-        lambda route: route.fulfill(status=422, json={"sentence": "It is far too long."}),
+        lambda route: route.fulfill(status=422, json={"message": "It is far too long."}),
     )
     field = page.get_by_label(FIELD)
     field.fill("long")
@@ -183,7 +183,7 @@ def test_an_ended_session_keeps_the_text(
     page.goto("/login/")
     log_in(page)
     page.goto(f"/chat/{chat}/")
-    page.context.clear_cookies(name="sessionid")
+    page.context.clear_cookies(name=re.compile("^jenny_session_"))
     page.get_by_label(FIELD).fill("written too late")
     follow(page, lambda: page.get_by_label(FIELD).press("Enter"))
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
@@ -201,7 +201,7 @@ def test_a_page_opened_after_the_session_ended_leads_to_the_login(
     page.goto("/login/")
     log_in(page)
     page.wait_for_function("navigator.serviceWorker.controller !== null")
-    page.context.clear_cookies(name="sessionid")
+    page.context.clear_cookies(name=re.compile("^jenny_session_"))
     page.goto(f"/chat/{chat}/")
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
     log_in(page)
@@ -287,9 +287,24 @@ def test_an_answer_that_was_cut_goes_on(
     model_server.script("The first half", Stop("max_tokens"), when=only_for(words))
     owner.send(chat, words)
     expect(page.locator(".ending")).to_contain_text("length limit")
-    model_server.script("and the second.", when=only_for("Go on."))
-    page.get_by_role("button", name="Go on").click()
+    model_server.script("and the second.", when=only_for("Continue."))
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_text("and the second.")).to_be_visible()
+
+
+def test_an_example_takes_nothing_that_was_typed(signed_in: Callable[..., Page]) -> None:
+    """It fills an empty field, takes another example's place, and comes after one's own words."""
+    page = signed_in()
+    page.goto("/chat/")
+    field = page.get_by_label("Message to Jenny")
+    starts = page.locator("#welcome [data-start]")
+    texts = [starts.nth(at).get_attribute("data-start") or "" for at in (0, 1)]
+    starts.nth(0).click()
+    starts.nth(1).click()
+    expect(field).to_have_value(texts[1])
+    field.fill("My own words")
+    starts.nth(0).click()
+    expect(field).to_have_value(f"My own words\n{texts[0]}")
 
 
 # --- Copying ---------------------------------------------------------------------------------
@@ -304,15 +319,119 @@ def test_code_and_messages_can_be_copied(
     page.goto(f"/chat/{everything.chat}/")
     page.get_by_role("button", name="Copy code").first.click()
     page.wait_for_function(f"{COPIED}.then(text => text.startsWith('def monthly('))")
+    code = MARKDOWN.partition("```python\n")[2].partition("\n```")[0]
+    assert page.evaluate(COPIED) == code, "no line end that is not part of it"
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save code").first.click()
+    assert saved.value.suggested_filename == "code.py"
+    assert saved.value.path().read_text() == f"{code}\n"
+    wide = page.locator(".code pre").first
+    expect(wide).to_be_visible()
+    assert wide.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    page.get_by_role("button", name="Wrap lines").first.click()
+    fits = "pre => pre.scrollWidth <= pre.clientWidth"
+    page.wait_for_function(fits, arg=wide.element_handle())
     expect(page.locator("#announce")).to_have_text("Copied")
     answer = page.locator(".answer", has_text="You decided on")
     answer.hover()
     answer.locator("footer").get_by_role("button", name="Copy").click()
     page.wait_for_function(f"{COPIED}.then(text => text.includes('4 November'))")
     words = page.evaluate(COPIED)
+    assert MARKDOWN.strip() in words, "the source, as it was written"
     assert "Python\nCopy" not in words, "the page's own labels are not the answer's"
     kinds = page.evaluate("navigator.clipboard.read().then(items => items[0].types)")
     assert set(kinds) == {"text/plain", "text/html"}
+
+
+def test_a_selection_keeps_what_is_drawn(
+    signed_in: Callable[..., Page], scripted: Stack, everything: Everything
+) -> None:
+    """Numbers, bullets, fences and addresses of what is selected are copied with it."""
+    page = signed_in()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=scripted.url)
+    page.goto(f"/chat/{everything.chat}/")
+    prose = page.locator(".answer .prose", has_text="Ask for a second offer.").last
+    prose.evaluate("prose => getSelection().selectAllChildren(prose)")
+    page.keyboard.press("ControlOrMeta+c")
+    page.wait_for_function(f"{COPIED}.then(text => text.includes('second offer'))")
+    words = page.evaluate(COPIED)
+    for part in (
+        "1. Ask for a second offer.",
+        "2. ",
+        "- Read the meter",
+        "[the page](https://example.org/page)",
+        "```\ndef monthly(",
+        "**4 November**",
+        "> The plumber said so.",
+    ):
+        assert part in words
+
+
+# --- Touch and direction ---------------------------------------------------------------------
+
+
+def test_on_a_touch_screen_enter_makes_a_line(
+    signed_in: Callable[..., Page], chat: str, model_server: ModelServer
+) -> None:
+    """There is no Shift and Enter on it; the button sends."""
+    page = signed_in(has_touch=True, is_mobile=True, viewport={"width": 390, "height": 800})
+    page.goto(f"/chat/{chat}/")
+    words = new_words()
+    field = page.get_by_label(FIELD)
+    field.press_sequentially(words)
+    field.press("Enter")
+    field.press_sequentially("second line")
+    expect(field).to_have_value(f"{words}\nsecond line")
+    expect(field).to_have_attribute("enterkeyhint", "enter")
+    page.get_by_role("button", name="Send").tap()
+    expect(page.locator(".user .words").last).to_have_text(f"{words}\nsecond line")
+    wait_until(lambda: asked(model_server, f"{words}\nsecond line"), what="the model to be asked")
+
+
+def test_text_runs_as_its_letters_do(
+    signed_in: Callable[..., Page], owner: Client, model_server: ModelServer
+) -> None:
+    """Arabic and Hebrew begin at the right, in messages, lists, tables and the composer; code and
+    English do not."""
+    words = new_words()
+    answer = (
+        "مرحبا بك.\n\nHello there.\n\n- שלום\n- עולם\n\n> اقتباس\n\n"
+        "| עברית | English |\n|---|---|\n| שלום | word |\n\n```\nשלום = 1\n```\n"
+    )
+    model_server.script(answer, when=only_for(words))
+    said = f"שאלה {words}"
+    begun = owner.begin(said)
+    owner.answer(begun)
+    page = signed_in()
+    page.goto(f"/chat/{begun}/")
+    prose = page.locator(".answer .prose")
+
+    def direction(text: str, tag: str) -> str:
+        where = prose.locator(tag, has_text=text).first
+        return str(where.evaluate("e => getComputedStyle(e).direction"))
+
+    for text, tag in (
+        ("مرحبا", "p"),
+        ("שלום", "li"),
+        ("שלום", "ul"),
+        ("اقتباس", "blockquote"),
+        ("עברית", "th"),
+        ("עברית", "table"),
+        ("שלום", "td"),
+    ):
+        assert direction(text, tag) == "rtl", (text, tag)
+    for text, tag in (("Hello", "p"), ("English", "th"), ("word", "td"), ("שלום = 1", "pre")):
+        assert direction(text, tag) == "ltr", (text, tag)
+    align = "e => getComputedStyle(e).textAlign"
+    for tag in ("p", "td", "th"):
+        assert prose.locator(tag).first.evaluate(align) == "start"
+    own = page.locator(".user .words").last
+    assert own.evaluate("e => getComputedStyle(e).direction") == "rtl"
+    field = page.get_by_label(FIELD)
+    field.fill("مرحبا")
+    assert field.evaluate("e => getComputedStyle(e).direction") == "rtl"
+    field.fill("Hello")
+    assert field.evaluate("e => getComputedStyle(e).direction") == "ltr"
 
 
 # --- Without script --------------------------------------------------------------------------
@@ -343,11 +462,11 @@ def test_a_chat_can_be_held_without_script(
     owner.answer(chat)
     page.reload()
     expect(page.get_by_text("Begun")).to_be_visible()
-    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Options of this conversation").click()
     page.get_by_role("textbox", name="Name").fill("No script")
     follow(page, page.get_by_role("button", name="Rename", exact=True).click)
     expect(page.get_by_role("heading", name="No script")).to_be_visible()
-    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Options of this conversation").click()
     follow(page, page.get_by_role("link", name="Delete this conversation").click)
     follow(page, page.get_by_role("button", name="Delete it").click)
     expect(page.get_by_role("heading", name="What is on your mind?")).to_be_visible()

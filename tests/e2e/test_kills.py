@@ -105,10 +105,7 @@ def test_a_killed_valkey_costs_the_page_nothing(watch: Callable[..., Watched], f
     """With or without what it held: the page goes on, and what is sent then arrives as ever."""
     watched = watch()
     page = watched.page
-    pid = watched.stack.kill("valkey")
-    if flush:
-        for file in (watched.stack.data.redis / "appendonlydir").glob("*"):
-            file.unlink()
+    pid = watched.stack.kill_valkey(forgets=flush)
     watched.go_on()
     wait_until(lambda: watched.stack.pids().get("valkey") not in {None, pid}, what="a new Valkey")
     idle(page)

@@ -1,5 +1,6 @@
 """How every page looks and behaves: for eyes, a keyboard, a screen reader, at every width."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -153,7 +154,7 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     follow(page, lambda: page.keyboard.press("Enter"))
     expect(page.get_by_role("heading", name="Which model answers?")).to_be_visible()
     found += faults(page)
-    page.get_by_label("Another server").check()
+    page.get_by_label("Another: Ollama").check()
     expect(page.get_by_label("Address of the server")).to_be_visible()
     found += faults(page)
     page.get_by_label("demo model").check()
@@ -167,7 +168,7 @@ def test_first_run_leads_to_the_chat_in_two_steps(
         page.goto(path)
         expect(page.get_by_text(label)).to_be_visible()
     page.goto("/settings/models/")
-    page.get_by_label("Another server").check()
+    page.get_by_label("Another: Ollama").check()
     page.get_by_label("Address of the server").fill("http://localhost:11434")
     page.get_by_label("Model", exact=True).fill("small")
     page.get_by_label("API key", exact=True).fill("a-key-of-no-use-to-anybody")
@@ -179,7 +180,7 @@ def test_first_run_leads_to_the_chat_in_two_steps(
     expect(page.get_by_text("Saved.")).to_be_visible()
     expect(page.get_by_text(label)).to_have_count(0)
     found += faults(page)
-    follow(page, page.get_by_role("link", name="Change localhost").click)
+    follow(page, page.get_by_role("link", name="Change small").click)
     found += faults(page)
     assert overflow(page) <= 0
     assert not found
@@ -207,7 +208,7 @@ def test_a_conversation_can_be_held_by_the_keyboard_alone(
     expect(page.get_by_text("Beginning")).to_be_visible()
     expect(page.locator(".ending")).to_be_visible()
     page.keyboard.press("Control+Home")
-    reach(page, "Rename or delete")
+    reach(page, "Options of this conversation")
     page.keyboard.press("Enter")
     expect(page.get_by_role("textbox", name="Name")).to_be_focused()
     page.get_by_role("textbox", name="Name").press("Control+a")
@@ -281,6 +282,39 @@ def test_the_list_of_conversations_is_a_drawer_on_a_phone(
         expect(drawer).to_be_hidden()
 
 
+def test_a_list_that_goes_on_is_shaded_where_it_is_cut(signed_in: Callable[..., Page]) -> None:
+    """The drawer's list has a shadow at its lower edge for as long as more is below."""
+    page = signed_in(**{**options(360, "light"), "viewport": {"width": 360, "height": 560}})
+    page.goto("/settings/models/")
+    page.get_by_role("button", name="Menu", exact=True).click()
+    listed = page.locator("#sidebar .aside")
+    expect(listed).to_be_visible()
+    assert listed.evaluate("node => node.scrollHeight > node.clientHeight + 48")
+    box = listed.bounding_box()
+    assert box is not None
+    edge = {"x": box["x"] + 1, "y": box["y"] + box["height"] - 3, "width": 4, "height": 2}
+    cut = page.screenshot(clip=edge)
+    listed.evaluate("node => node.scrollTo(0, node.scrollHeight)")
+    still(page)
+    assert page.screenshot(clip=edge) != cut
+
+
+def test_landmarks_of_a_long_conversation_have_names_of_their_own(
+    signed_in: Callable[..., Page], owner: Client, model_server: ModelServer
+) -> None:
+    """Two answers with tables, code and footnotes give axe nothing to say either."""
+    words = new_words()
+    for _ in range(2):
+        model_server.script(MARKDOWN, when=only_for(words))
+    chat = owner.begin(words)
+    owner.answer(chat)
+    owner.send(chat, f"Once more. {words}")
+    owner.answer(chat)
+    page = signed_in(reduced_motion="reduce")
+    page.goto(f"/chat/{chat}/")
+    assert not faults(page)
+
+
 def test_controls_are_large_enough_for_a_thumb(
     signed_in: Callable[..., Page], everything: Everything
 ) -> None:
@@ -293,6 +327,53 @@ def test_controls_are_large_enough_for_a_thumb(
           .map(node => node.outerHTML.slice(0, 120))"""
     )
     assert small == []
+
+
+LEFT_EDGE = """() => Math.min(
+  ...[...document.querySelectorAll('#main h2, #main p, #main table, #main li')]
+    .filter(node => node.checkVisibility() && node.getBoundingClientRect().width > 20)
+    .map(node => Math.round(node.getBoundingClientRect().left))
+)"""
+
+
+def test_pages_have_one_left_edge(signed_in: Callable[..., Page], everything: Everything) -> None:
+    """What is read begins below the page's title, on every page."""
+    page = signed_in(viewport={"width": 1280, "height": 800})
+    edges = {}
+    for path in (
+        "/memory/",
+        "/memory/overview/",
+        "/memory/history/",
+        "/memory/archive/",
+        "/wikis/",
+        "/workspace/",
+        "/workspace/USER.md",
+        "/snapshots/",
+        "/snapshots/keep/",
+        "/settings/models/",
+        "/settings/usage/",
+        "/settings/backup/",
+        f"/chat/{everything.chat}/delete",
+    ):
+        page.goto(path)
+        title = round(page.locator("#title").bounding_box()["x"])
+        edges[path] = (title, page.evaluate(LEFT_EDGE))
+    assert set(edges.values()) == {(288, 288)}, edges
+
+
+def test_the_meter_is_one_short_line_on_a_phone(
+    signed_in: Callable[..., Page], everything: Everything
+) -> None:
+    """It says how full the context is; the details come when it is pressed."""
+    page = signed_in(**options(360, "light"))
+    page.goto(f"/chat/{everything.chat}/")
+    meter = page.locator("#meter > summary")
+    expect(meter).to_have_text(re.compile(r"^\s*\d+ % full\s*$"))
+    lines = "node => new Set([...node.getClientRects()].map(rect => rect.top)).size"
+    assert meter.locator("span").first.evaluate(lines) == 1
+    expect(page.locator("#meter-text")).to_be_hidden()
+    meter.click()
+    expect(page.locator("#meter-text")).to_be_visible()
 
 
 # --- Motion ----------------------------------------------------------------------------------

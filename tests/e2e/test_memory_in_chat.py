@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from memory.history import reading
+from memory.history import reader
 from tests.e2e.conftest import idle, new_words, only_for, sign_in
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.model_server import Call, Gate, ModelServer, Say
@@ -60,13 +60,13 @@ def test_a_message_is_remembered_once_and_taken_back(
     expect(other).to_have_count(0)
     again = owner.post(f"/chat/{chat}/remember", message=number[1:])
     assert again.status_code < 400
-    notes = [row for row in reading.pending(root).entries if words in row.content]
+    notes = [row for row in reader.read_pending(root).entries if words in row.content]
     assert len(notes) == 1
     assert notes[0].kind == "note"
     assert notes[0].messages == (int(number[1:]), int(number[1:]))
     said.get_by_role("button", name="Undo").click()
     expect(button).to_have_count(1)
-    assert not [row for row in reading.pending(root).entries if words in row.content]
+    assert not [row for row in reader.read_pending(root).entries if words in row.content]
 
 
 def test_the_chip_shows_what_was_written_and_takes_it_back(
@@ -95,7 +95,7 @@ def test_the_chip_shows_what_was_written_and_takes_it_back(
     expect(page.get_by_text(line)).to_be_visible()
     expect(page.get_by_text("changed since")).to_be_visible()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("This was taken back.")).to_be_visible()
+    expect(page.get_by_text("This was undone.")).to_be_visible()
     text = path.read_text()
     assert line not in text
     assert "- Written by hand since\n" in text
@@ -197,11 +197,11 @@ def test_a_walk_with_the_demo_model(demo: Stack, new_page: Callable[..., Page]) 
         idle(page)
 
     ask("remember that I grow radishes")
-    expect(page.locator(".row.tool .row-name")).to_have_text("remember")
-    expect(page.locator(".answer")).to_contain_text("Every conversation knows it")
+    expect(page.locator(".row.tool .row-name")).to_have_text("Remember")
+    expect(page.locator(".answer")).to_contain_text("All chats know it now")
     expect(page.locator(".chip")).to_have_count(0)
     ask("What do you know about radishes?")
-    expect(page.locator(".answer")).to_contain_text("grow radishes")
+    expect(page.locator(".answer")).to_contain_text("grows radishes")
     ask("forget that I drink green tea")
     expect(page.locator(".chip")).to_contain_text("−1")
     assert "tea" not in (folder / "USER.md").read_text()
@@ -210,7 +210,7 @@ def test_a_walk_with_the_demo_model(demo: Stack, new_page: Callable[..., Page]) 
     assert "- I drink green tea\n" in (folder / "USER.md").read_text()
     ask("forget that I grow radishes")
     ask("What do you know about radishes?")
-    expect(page.locator(".answer")).not_to_contain_text("grow radishes")
+    expect(page.locator(".answer")).not_to_contain_text("grows radishes")
     ask("remember that I sing", "/chat/?temporary=1")
-    expect(page.locator(".answer")).to_contain_text("not at hand here")
-    assert not [row for row in reading.pending(folder).entries if "sing" in row.content]
+    expect(page.locator(".answer")).to_contain_text("it leaves no memory")
+    assert not [row for row in reader.read_pending(folder).entries if "sing" in row.content]

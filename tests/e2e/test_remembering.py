@@ -1,11 +1,13 @@
 """A person watches it happen, with the demo model: chat, wait, see the entries, be remembered."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -36,7 +38,7 @@ class Demo:
             )
             database.execute(statement, [past, past, chat.replace("-", "")])
             database.commit()
-        sweep = "from jenny.chat.tasks import sweep; sweep.delay()"
+        sweep = "from jenny.chat.tasks import enqueue_due_consolidations as task; task.delay()"
         self.stack.manage("shell", "-v0", "-c", sweep)
 
 
@@ -67,6 +69,11 @@ def browse(demo: Demo, new_page: Callable[..., Page]) -> Callable[..., Page]:
     return make
 
 
+def chat_of(page: Page) -> str:
+    """Return the id of the conversation in the page's address."""
+    return urlsplit(page.url).path.rstrip("/").rpartition("/")[2]
+
+
 def write(page: Page, text: str) -> None:
     """Write a message and send it."""
     page.get_by_role("textbox", name="Message to Jenny").fill(text)
@@ -80,14 +87,14 @@ def test_from_a_chat_to_being_remembered(demo: Demo, browse: Callable[..., Page]
     page.goto("/chat/")
     follow(page, lambda: write(page, f"I keep bees in Graz. My key is {SECRET}"))
     idle(page)
-    chat = page.url.rstrip("/").rpartition("/")[2]
+    chat = chat_of(page)
     demo.rest(chat)
     divider = page.locator("details.summary")
     expect(divider.locator("summary")).to_contain_text("2 messages summarised")
     divider.locator("summary").click()
     expect(divider).to_contain_text("The user keep")
     expect(divider).to_contain_text("GitHub token: left out of memory")
-    follow(page, divider.get_by_role("link", name="Entry").click)
+    follow(page, divider.get_by_role("link", name=re.compile("^Note")).click)
     expect(page.get_by_text("Has not read it yet.")).to_be_visible()
     assert SECRET not in page.content()
     follow(page, page.get_by_role("link", name="You").first.click)
@@ -144,7 +151,7 @@ def test_all_of_it_without_script(demo: Demo, browse: Callable[..., Page]) -> No
     page = browse(java_script_enabled=False)
     page.goto(f"/chat/{chat}/")
     page.locator("details.summary > summary").click()
-    expect(page.get_by_role("link", name="Entry")).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("^Note"))).to_be_visible()
     follow(page, page.get_by_role("link", name="Edit").first.click)
     page.get_by_role("textbox", name="Your message").fill("I like long walks.")
     follow(page, page.get_by_role("button", name="Send").click)
@@ -158,11 +165,11 @@ def test_all_of_it_without_script(demo: Demo, browse: Callable[..., Page]) -> No
     page.goto(f"/chat/{chat}/")
     expect(page.locator(".versions")).to_contain_text("Version 3")
     page.goto("/chat/")
-    page.get_by_role("link", name="New temporary chat").click()
-    write(page, "Between us.")
+    follow(page, page.get_by_role("link", name="New temporary chat").click)
+    follow(page, lambda: write(page, "Between us."))
     expect(page.get_by_text("Nothing said here reaches Jenny’s memory.")).to_be_visible()
-    demo.owner.answer(page.url.rstrip("/").rpartition("/")[2])
-    page.get_by_role("button", name="Keep this chat").click()
+    demo.owner.answer(chat_of(page))
+    follow(page, page.get_by_role("button", name="Keep this chat").click)
     expect(page.get_by_text("This chat is kept")).to_be_visible()
     expect(page.get_by_text("Nothing said here reaches Jenny’s memory.")).to_have_count(0)
 

@@ -110,7 +110,8 @@ def test_two_tabs_on_two_workspaces(
     other = page.context.new_page()
     other.goto("/settings/workspaces/")
     other.get_by_label("Name", exact=True).last.fill(f"Other {words}"[:60])
-    follow(other, other.get_by_role("button", name="Make it, and work there").click)
+    follow(other, other.get_by_role("button", name="Create, and work there").click)
+    page.get_by_text("Advanced", exact=True).click()
     page.get_by_label("Messages in context").fill("55")
     follow(page, page.get_by_role("button", name="Save").click)
     expect(page.get_by_role("heading", name="Another workspace")).to_be_visible()
@@ -118,7 +119,11 @@ def test_two_tabs_on_two_workspaces(
     made = next(one for one in place.stack.data.workspaces.iterdir() if one.name != OWNER)
     assert not (made / "config.json").exists()
     follow(page, page.get_by_role("button", name="Switch to").click)
-    expect(page.get_by_label("Messages in context")).to_have_value("10")
+    expect(page.locator(".kept-form")).to_contain_text("Nothing was stored before")
+    # What is filled in again can be seen.
+    expect(page.get_by_label("Messages in context")).to_be_visible()
+    expect(page.get_by_label("Messages in context")).to_have_value("55")
+    assert "55" not in (root_of(place) / "config.json").read_text()
     page.goto("/settings/workspaces/")
     follow(page, page.get_by_role("link", name="Delete… Other").click)
     follow(page, page.get_by_role("button", name="Delete “Other").click)
@@ -152,7 +157,31 @@ def test_pausing_is_seen_at_once_and_resumed_from_any_page(
     place.model.script("Here I am again.", when=answers(words))
     tab = page.context.new_page()
     tab.goto("/chat/")
+    tab.locator(".quiet-notices summary").click()
     follow(tab, tab.get_by_role("link", name="Resume").click)
     follow(tab, tab.get_by_role("button", name="Resume model calls").click)
     expect(tab.get_by_text("One conversation goes on where it stopped.")).to_be_visible()
     expect(page.get_by_text("Here I am again.")).to_be_visible()
+
+
+def test_a_button_says_what_it_waits_for(
+    page_at: Callable[..., Page], complaints: Complaints
+) -> None:
+    """While a server is asked, the button that was pressed says so; afterwards it is as before."""
+    complaints.allow("status of 422")
+    page = page_at()
+    page.goto("/settings/models/")
+    page.get_by_label("Another: Ollama").check()
+    # Nobody listens there.
+    page.get_by_label("Address of the server").fill("http://127.0.0.1:1")
+    page.get_by_label("Model", exact=True).fill("slow")
+    page.evaluate(
+        """() => addEventListener("submit", ({ submitter }) => {
+             sessionStorage.said = `${submitter.textContent} ${submitter.ariaBusy}`;
+           })"""
+    )
+    button = page.get_by_role("button", name="Save and use")
+    follow(page, button.click)
+    assert page.evaluate("sessionStorage.said") == "Asking the model… true"
+    expect(page.get_by_role("alert")).to_contain_text("Not saved yet")
+    expect(button).to_be_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions.record import RunNote, begin_run, commit_run
+from jenny.workspace.versions.commits import RunNote, begin_run, commit_run
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.support.browser import follow
 from tests.support.stack import OWNER, Stack
@@ -67,11 +67,13 @@ def test_memory_comes_back_in_three_ways_and_the_undo_is_undone(
     sha = pruned(root)
     page.goto("/snapshots/")
     follow(page, page.locator(f"a.button[href*='{sha}']").click)
-    expect(page.locator(".sides del").first).to_contain_text("Works as a gardener")
-    follow(page, page.get_by_role("button", name="Undo this version").click)
+    expect(page.get_by_text("Works as a gardener").first).to_be_visible()
+    follow(page, page.get_by_role("link", name="Undo…").click)
+    follow(page, page.get_by_role("button", name="Undo").click)
     expect(page.locator("#notices")).to_contain_text("Undone")
     assert (root / "USER.md").read_text() == GOOD
-    follow(page, page.get_by_role("button", name="Undo this version").click)
+    follow(page, page.get_by_role("link", name="Redo…").click)
+    follow(page, page.get_by_role("button", name="Redo").click)
     assert (root / "USER.md").read_text() == BAD
 
     # Two: the one file, out of the snapshot.
@@ -121,3 +123,16 @@ def test_axe_finds_nothing_on_any_page_of_snapshots(
         assert overflow(page) <= 0, path
         found += faults(page)
     assert not found
+
+
+def test_a_difference_is_one_column_on_a_phone(signed_in: Callable[..., Page], root: Path) -> None:
+    """Lines that went stand above those that came, each as wide as the page."""
+    page = signed_in(**options(360, "light"))
+    taken(page, f"narrow {uuid.uuid4().hex[:8]}")
+    (root / "USER.md").write_text((root / "USER.md").read_text() + f"- {'words ' * 20}\n")
+    top = row(page, "narrow").first.get_by_role("link").first.get_attribute("href")
+    page.goto(f"{top}diff/?path=USER.md")
+    came = page.locator(".diff tr.came td").last.bounding_box()
+    assert came is not None
+    assert came["width"] > 250
+    assert overflow(page) <= 0

@@ -12,7 +12,7 @@ import pytest
 
 from jenny.workspace import config
 from memory.history import cursors, log
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from tests.support.client import Client, text_of
 from tests.support.dreams import MEMORY, add, batch_of, finish
 from tests.support.stack import OWNER, PASSWORD, ROOT, clean_environment, environment_for
@@ -24,9 +24,9 @@ KILLED = """
 import os, signal, django
 django.setup()
 from jenny.accounts.models import Workspace
-from memory.management import approving, deciding
-deciding.rebase = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-print(approving.accept(Workspace.objects.get(), {number}, account=None))
+from memory.services import approval_decisions, approvals
+approval_decisions.rebase_hunks = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+print(approvals.accept_hunk(Workspace.objects.get(), {number}, account=None))
 """
 
 
@@ -39,11 +39,12 @@ def stack(start_stack, new_database, model_server):
     owner = Client(stack.url).login(OWNER, PASSWORD)
     chat = owner.begin("/status")
     root = next(iter(stack.data.workspaces.iterdir()))
-    config.change(
+    config.change_config(
         root,
         lambda document: document.update({"agents": {"defaults": {"dream": {"approve": "all"}}}}),
     )
-    one = log.append(root, [NewEntry("- [durable] Three things.")]).entries[0].cursor
+    said = "\n".join(["- [durable] Three things.", *(f"- [durable] {line}" for line in LINES)])
+    one = log.append(root, [NewHistoryEntry(said)]).entries[0].cursor
 
     def shows(request):
         return "Three things" in batch_of(request)

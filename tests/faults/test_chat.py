@@ -119,10 +119,7 @@ def test_a_lost_valkey_neither_loses_nor_doubles(stack, person, model_server, wo
     script(model_server, words, "One. ", Gate(gates[0]), "Two. ", Gate(gates[1]), "Three.")
     chat = person.begin(words)
     wait_until(lambda: "One." in person.thread(chat), what="the first words")
-    pid = stack.kill("valkey")
-    if flush:
-        for file in (stack.data.redis / "appendonlydir").glob("*"):
-            file.unlink()
+    pid = stack.kill_valkey(forgets=flush)
     model_server.open(gates[0])
     wait_until(lambda: stack.pids().get("valkey") not in (None, pid), what="a new Valkey")
     model_server.open(gates[1])

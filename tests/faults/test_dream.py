@@ -13,11 +13,11 @@ import psutil
 import pytest
 import redis
 
-from jenny.workspace.rules import Actor
+from jenny.workspace.write_rules import Actor
 from memory import archive
-from memory.dream.judging import counters
-from memory.history import cursors, log, reading
-from memory.history.entries import NewEntry
+from memory.dream.outcome import counters
+from memory.history import cursors, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.model_server import Call, Gate, ModelServer, Say, Silence
 from tests.support.client import Client, text_of
 from tests.support.dreams import MEMORY, add, batch_of, finish, is_review
@@ -25,7 +25,13 @@ from tests.support.place import Place
 from tests.support.stack import OWNER, PASSWORD, environment_for, start
 from tests.support.waiting import wait_until
 
-OVER = ("Dream completed", "Dream was interrupted", "Dream failed", "Nothing to process")
+OVER = (
+    "Memory updated in",
+    "Memory is up to date",
+    "Dream was interrupted",
+    "Dream failed",
+    "Nothing to do",
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,7 @@ def place(scratch: Path, model_server: ModelServer) -> Iterator[Place]:
 
 def say(place: Place, text: str) -> int:
     """Add an entry to the history; its number."""
-    return log.append(place.root, [NewEntry(text)]).entries[0].cursor
+    return log.append(place.root, [NewHistoryEntry(text)]).entries[0].cursor
 
 
 def shows(text: str):
@@ -71,6 +77,11 @@ def let_time_pass(place: Place) -> None:
 def asked(place: Place) -> list:
     """The requests with a batch so far."""
     return [row for row in list(place.model.requests) if batch_of(row)]
+
+
+def reviewed(place: Place) -> list:
+    """The requests of reviews so far."""
+    return [row for row in list(place.model.requests) if is_review(row)]
 
 
 def replies(place: Place, chat: str, words: str) -> int:
@@ -111,7 +122,7 @@ def test_twenty_at_once_are_one_run(place):
     ended(place, chat)
     assert len(rows(place)) == before + 1
     assert rows(place)[-1][2] == "completed"
-    assert replies(place, chat, "Dream completed in") == 1
+    assert replies(place, chat, "Memory updated in") == 1
     text = (place.root / MEMORY).read_text()
     assert text.count("Twenty people ask at once.") == 1
     assert cursors.dream_cursor(place.root) == one
@@ -123,9 +134,10 @@ def test_a_killed_worker_is_taken_over(place):
     entries = [say(place, f"- [durable] Killed fact {number}.") for number in (1, 2)]
     place.model.script(add("- Killed fact 1.", entries[0]), when=shows("Killed fact"))
     place.model.script(Say("I am"), Silence(), when=shows("Killed fact"))
-    before = (place.root / log.PATH).read_bytes()
+    before, requests = (place.root / log.PATH).read_bytes(), len(asked(place))
     chat = place.owner.begin("/dream")
-    wait_until(lambda: "Killed fact 1." in (place.root / MEMORY).read_text(), what="the write")
+    wait_until(lambda: len(asked(place)) == requests + 2, what="the request after the write")
+    assert "Killed fact 1." in (place.root / MEMORY).read_text()
     run = rows(place)[-1][0]
     place.stack.kill("memory")
     let_time_pass(place)
@@ -137,7 +149,7 @@ def test_a_killed_worker_is_taken_over(place):
     ).stdout  # fmt: skip
     assert "dream: interrupted run" in subjects
     assert (place.root / log.PATH).read_bytes() == before
-    pending = reading.pending(place.root).entries
+    pending = reader.read_pending(place.root).entries
     assert [row.cursor for row in pending] == entries
     place.model.script(add("- Killed fact 2.", entries[1]), when=shows("Killed fact"))
     place.model.script(
@@ -145,7 +157,7 @@ def test_a_killed_worker_is_taken_over(place):
     )
     place.model.script("Done.", when=shows("Killed fact"))
     again = place.owner.begin("/dream")
-    assert "Dream completed in" in ended(place, again)
+    assert "Memory updated in" in ended(place, again)
     text = (place.root / MEMORY).read_text()
     assert [text.count(f"Killed fact {number}.") for number in (1, 2)] == [1, 1]
     assert cursors.dream_cursor(place.root) == entries[-1]
@@ -173,7 +185,7 @@ def test_a_paused_holder_that_wakes_writes_nothing(place):
         place.model.script(finish(saved=[one]), when=shows("A paused fact"))
         place.model.script("Done.", when=shows("A paused fact"))
         told = place.stack.manage("dream")
-        assert "Dream completed in" in told
+        assert "Memory updated in" in told
         assert "Dream was interrupted" in ended(place, chat)
     finally:
         for process in every:
@@ -206,10 +218,12 @@ def test_valkey_that_forgets_and_goes_hands_nothing_over(place):
         client.flushall()
     place.owner.send(chat, "/dream")
     assert replies(place, chat, "Nothing was started.") == 1
-    place.stack.kill("valkey")
-    wait_until(lambda: place.stack.pids().get("valkey"), what="Valkey to run again")
+    old = place.stack.kill("valkey")
+    wait_until(
+        lambda: place.stack.pids().get("valkey") not in {None, old}, what="Valkey to run again"
+    )
     place.model.open("valkey")
-    assert "Dream completed in" in ended(place, chat)
+    assert "Memory updated in" in ended(place, chat)
     run = rows(place)[-1][0]
     place.stack.manage("shell", "-v0", "-c", f"from memory.tasks import dream; dream({run})")
     assert len(rows(place)) == runs + 1
@@ -222,8 +236,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
-from memory.management.dreaming import clock
 from memory.models import DreamSchedule
+from memory.services.dream import scheduler
 owner = Account.objects.get()
 rows = [Workspace(owner=owner, slug=f"many-{n}", name="many") for n in range(10_000)]
 Workspace.objects.bulk_create(rows)
@@ -232,7 +246,7 @@ DreamSchedule.objects.bulk_create(DreamSchedule(workspace=r, next_dream_at=later
 with connection.cursor() as cursor:
     cursor.execute("ANALYZE")
 with CaptureQueriesContext(connection) as seen:
-    assert clock.tick(print, timezone.now()) == 0
+    assert scheduler.start_due_runs(print, timezone.now()) == 0
 (query,) = seen.captured_queries
 with connection.cursor() as cursor:
     cursor.execute("EXPLAIN " + query["sql"])
@@ -247,7 +261,7 @@ def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
     Client(stack.url).login(OWNER, PASSWORD).begin("/status")
     root = next(iter(stack.data.workspaces.iterdir()))
-    one = log.append(root, [NewEntry("- [durable] Two hosts.")]).entries[0].cursor
+    one = log.append(root, [NewHistoryEntry("- [durable] Two hosts.")]).entries[0].cursor
     model_server.script(Gate("hosts"), add("- Two hosts.", one), when=shows("Two hosts"))
     model_server.script(finish(saved=[one]), when=shows("Two hosts"))
     model_server.script("Done.", when=shows("Two hosts"))
@@ -258,7 +272,7 @@ def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     assert "already running" in stack.manage("dream", check=False)
     model_server.open("hosts")
     first.join()
-    assert "Dream completed in" in told[0]
+    assert "Memory updated in" in told[0]
     assert (root / MEMORY).read_text().count("Two hosts.") == 1
     assert cursors.dream_cursor(root) == one
     plan = stack.manage("shell", "-v0", "-c", _TEN_THOUSAND)
@@ -298,7 +312,7 @@ def test_a_person_edits_a_file_that_dream_is_about_to_write(place):
     assert save(ours, first).status_code == 302
     _, second = opened()
     place.model.open("editor")
-    assert "Dream completed in" in ended(place, chat)
+    assert "Memory updated in" in ended(place, chat)
     text = (place.root / MEMORY).read_text()
     assert "- Two write at once." in text
     assert "- Typed before Dream wrote." in text
@@ -320,10 +334,10 @@ def test_a_worker_killed_in_a_review(place):
     gone = {"path": MEMORY, "entry": "A thing that is over, killed in a review.", "to": "archive"}
     place.model.script(Call("move_entry", gone), when=is_review)
     place.model.script(Say("I am"), Silence(), when=is_review)
+    reviews = len(reviewed(place))
     chat = place.owner.begin("/dream")
-    wait_until(
-        lambda: "killed in a review" not in (place.root / MEMORY).read_text(), what="the write"
-    )
+    wait_until(lambda: len(reviewed(place)) == reviews + 2, what="the request after the write")
+    assert "killed in a review" not in (place.root / MEMORY).read_text()
     place.stack.kill("memory")
     let_time_pass(place)
     assert "Dream was interrupted" in ended(place, chat)

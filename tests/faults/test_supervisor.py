@@ -95,7 +95,9 @@ def test_each_part_that_is_killed_comes_back(start_stack):
 def test_a_visitor_waits_while_the_web_server_comes_back(start_stack):
     """A request made just after the web server died is answered, not refused."""
     stack = start_stack()
-    stack.kill("web")
+    old = stack.kill("web")
+    # Until it is dead it may take the connection along.
+    wait_until(lambda: is_gone(old), what="the web server to be dead")
     assert health(stack.url) == 200
 
 
@@ -106,7 +108,7 @@ def test_parts_die_with_a_killed_supervisor(start_stack):
     stack.process.kill()
     stack.process.wait()
     again = start_stack(data=stack.data.root)
-    assert all(is_gone(pid) for pid in pids.values())
+    wait_until(lambda: all(is_gone(pid) for pid in pids.values()), what="all parts to be gone")
     assert health(again.url) == 200
 
 

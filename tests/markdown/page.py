@@ -1,8 +1,9 @@
 """The browser's part of a stream of Markdown, as ``static/js/thread.js`` plays it."""
 
+import re
 from html import escape
 
-from jenny.markdown.streaming import Done, Op, Open
+from jenny.markdown.streaming import Done, Items, Op, Open
 
 _MARK = '<span class="tail">'
 
@@ -25,6 +26,17 @@ class Page:
                 self.sent += len(op.html)
             elif isinstance(op, Open):
                 self.open = op.html
+                self.sent += len(op.html)
+            elif isinstance(op, Items):
+                depth, last = 0, -1
+                for tag in re.finditer(r"<(/?)li\b", self.open):
+                    last = tag.start() if not tag[1] and depth == 0 else last
+                    depth += -1 if tag[1] else 1
+                end = self.open.rindex("</li>") + len("</li>")
+                after = re.sub(
+                    r'<span class="tail">.*?</span>', "", self.open[end:], flags=re.DOTALL
+                )
+                self.open = self.open[:last] + op.html + after
                 self.sent += len(op.html)
             else:
                 # The mark holds text alone, so its end is the next end of a span.

@@ -9,10 +9,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page as BrowserPage
 
-from jenny.markdown.render import render
+from jenny.markdown.render import normalise_text, render
 from jenny.markdown.sanitise import sanitise
 from jenny.markdown.streaming import StreamRenderer
-from jenny.markdown.text import normalise
 from tests.markdown.hostile import PAYLOADS, SAMPLES
 from tests.markdown.page import Page
 from tests.support.html import Seen
@@ -51,7 +50,7 @@ def test_second_wall_has_nothing_to_do(source: str) -> None:
 def test_second_wall_alone(html: str) -> None:
     """The sanitiser makes any HTML harmless, should the renderer ever let some through."""
     picture = '<img src="data:image/png;base64,iVBORw0KGgo=">'
-    faults = Seen(sanitise(normalise(html) + picture)).faults
+    faults = Seen(sanitise(normalise_text(html) + picture)).faults
     # It cannot tell an id that the renderer makes from another.
     assert [fault for fault in faults if not fault.startswith(("id ", "name "))] == []
 

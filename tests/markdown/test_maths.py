@@ -24,6 +24,11 @@ from tests.support.html import Seen
         ("\\[ a^2 + b^2 = c^2 \\]", "a2+b2=c2"),
         ("\\[\n\\sqrt{x}\n\\]", "x"),
         ("- $a_1$\n- $$a_2$$", "a1\na2\n\n"),
+        ("$5x + 3ab$", "5x+3ab"),
+        ("$2 sin(x) = 1$", "2sin(x)=1"),
+        ("$$x$$ and $y$", "x and y"),
+        ("值$x$是", "值x是"),
+        ("\\(n\\)", "n"),
     ],
 )
 def test_formula(source: str, text: str) -> None:
@@ -52,6 +57,22 @@ def test_formula(source: str, text: str) -> None:
         "$",
         "$$",
         "$$$$",
+        "Price range: $$–$$$",
+        "$$ to $$$",
+        "between $$ and $$",
+        "Cheap ($), moderate ($$), expensive ($$$), luxury ($$$$)",
+        "Legend:\n$$ – moderate\n$$$ – dear",
+        "pay $5, or 5$ in Canada",
+        "US$ 5 and 6$",
+        "costs $5 and $10",
+        "$5/day, 6$/night",
+        "$5 и 6$",
+        "花了$5或6$",
+        "$$\n$$",
+        "\\[\\]",
+        "\\[\n\\]",
+        "\\( \\)",
+        "\\(see the notes below\\)",
         "\\[not a link\\]",
         "\\[1\\]",
         "`$x$`",
@@ -75,7 +96,9 @@ def test_source_of_what_cannot_be_typeset(formula: str) -> None:
 
 def test_unclosed_formula_is_text() -> None:
     """Dollars that nothing closes swallow no more than their paragraph."""
-    assert render("$$\na *b*\n\n# c") == "<p>$$\na <em>b</em></p>\n<h3>c</h3>\n"
+    assert render("$$\na *b*\n\n# c") == (
+        '<p dir="auto">$$\na <em>b</em></p>\n<h3 dir="auto">c</h3>\n'
+    )
 
 
 @pytest.mark.parametrize("name", ["aligned", "align*", "gathered", "split"])

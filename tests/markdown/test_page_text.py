@@ -2,7 +2,13 @@
 
 import pytest
 
-from jenny.markdown.around import HEADING_PREFIX, Led, anchor
+from jenny.markdown.link_context import (
+    HEADING_PREFIX,
+    Heading,
+    ResolvedLink,
+    anchor,
+    find_heading,
+)
 from jenny.markdown.render import render, render_page
 from tests.markdown.hostile import SAMPLES
 from tests.support.html import Seen
@@ -11,9 +17,9 @@ from tests.support.html import Seen
 class Place:
     """Somewhere that knows one page, one picture and one diagram."""
 
-    def wiki_link(self, inner: str) -> Led:
+    def wiki_link(self, inner: str) -> ResolvedLink:
         """Every link leads to a page named by it."""
-        return Led(
+        return ResolvedLink(
             "there" if inner == "known" else "missing", f"/p?x={len(inner)}", inner, "A hint"
         )
 
@@ -24,6 +30,10 @@ class Place:
     def picture(self, address: str) -> str | None:
         """One picture."""
         return "/pic" if address == "pic.png" else None
+
+    def missing(self, address: str) -> bool:
+        """One file that is not there."""
+        return address == "gone.md"
 
     def diagram(self, source: str) -> str | None:
         """One diagram."""
@@ -38,11 +48,11 @@ def html(source: str) -> str:
 def test_links_pictures_and_diagrams_come_from_the_place() -> None:
     """What it does not know is shown as text."""
     assert html("[[known]]") == (
-        '<p><a class="wiki-link" href="/p?x=5" title="A hint" rel="noopener nofollow">'
+        '<p dir="auto"><a class="wiki-link" href="/p?x=5" title="A hint" rel="noopener nofollow">'
         "known</a></p>\n"
     )
     assert 'class="wiki-link missing"' in html("[[other]]")
-    assert html("`[[known]]`") == "<p><code>[[known]]</code></p>\n"
+    assert html("`[[known]]`") == '<p dir="auto"><code>[[known]]</code></p>\n'
     assert Seen(html("[a [[known]] b](https://x.example)")).tags.count("a") == 2
     assert 'href="/near"' in html("[x](near.md)")
     assert "<code>far.md</code>" in html("[x](far.md)")
@@ -66,11 +76,15 @@ def test_headings_have_anchors_of_their_own() -> None:
     """Also those that say the same, or nothing."""
     page = render_page("# Same\n## Same\n## [[known]] `x`\n## ***\nSetext\n---\n", Place())
     assert [(one.level, one.id) for one in page.headings] == [
-        (1, "h-same"), (2, "h-same-2"), (2, "h-known-x"), (2, "h-section"), (2, "h-setext"),
+        (1, "h-same"), (2, "h-same-1"), (2, "h-known-x"), (2, "h-section"), (2, "h-setext"),
     ]  # fmt: skip
     for one in page.headings:
         assert f'id="{one.id}"' in page.html
     assert anchor("GRÖßE & Form!") == "h-grösse-form"
+    assert anchor("Ｐａｒｔ １ \u200bof it") == anchor("part 1 of IT") == "h-part-1-of-it"
+    found = find_heading([Heading(2, "It’s here", "h-x")], "it's here")
+    assert found is not None
+    assert found.id == "h-x"
 
 
 @pytest.mark.parametrize("source", SAMPLES)

@@ -4,6 +4,7 @@ Costs are counted (characters parsed and sent), not timed.
 """
 
 import random
+import re
 
 import pytest
 from hypothesis import example, given
@@ -20,7 +21,7 @@ PIECES = [
     "~~~", "    ", "\t", "|", "a|b", "|-|-|", "---", "===", "**", "*", "_", "`", "$", "$$",
     "$$\n", "\\[", "\\]", "\\(", "\\)", "<b>", "</b>", "<br>", "https://x.y", "word", "word ",
     "[ ] ", "- [x] ", "!", "&", "&amp;", "<", "\\", "x^2", "| a | b |\n|---|---|\n| 1 | 2 |\n",
-    "10", "1", "+ ", "é", "😀", "(", ")", "\r\n", "\r",
+    "10", "1", "+ ", "é", "😀", "(", ")", "\r\n", "\r", "重", "：", "（", "」", "مرحبا", "שלום ",
 ]  # fmt: skip
 # What later lines may still change, by definitions: links and notes.
 REFERENCES = ["[a]", "[a]: /x\n", "\n\n[a]: https://x.y 't'\n\n", "[^1]", "\n\n[^1]: note\n\n"]
@@ -91,13 +92,15 @@ def test_operations() -> None:
     """Blocks are finished once; words are sent as words; what they change is sent again."""
     renderer = StreamRenderer()
     tail = '<span class="tail"></span>'
-    assert renderer.feed("Hello") == [Open(0, f"<p>Hello{tail}</p>\n")]
+    assert renderer.feed("Hello") == [Open(0, f'<p dir="auto">Hello{tail}</p>\n')]
     assert renderer.feed(" there ") == [Tail(0, " there")]
     assert renderer.feed("you") == [Tail(0, " you")]
-    assert renderer.feed(" *now*") == [Open(0, f"<p>Hello there you <em>now</em>{tail}</p>\n")]
-    assert renderer.feed("\n\n")[0] == Done(0, "<p>Hello there you <em>now</em></p>\n")
+    assert renderer.feed(" *now*") == [
+        Open(0, f'<p dir="auto">Hello there you <em>now</em>{tail}</p>\n')
+    ]
+    assert renderer.feed("\n\n")[0] == Done(0, '<p dir="auto">Hello there you <em>now</em></p>\n')
     assert renderer.feed("```\na")[-1].at == 1
-    assert renderer.snapshot()[0] == "<p>Hello there you <em>now</em></p>\n"
+    assert renderer.snapshot()[0] == '<p dir="auto">Hello there you <em>now</em></p>\n'
     assert renderer.feed("") == []
 
 
@@ -142,7 +145,7 @@ def test_seen_with_fewer_finished() -> None:
     """A page may show the same text with fewer chunks finished, as another process had it."""
     renderer = StreamRenderer("a\n\nb\n\nc")
     assert renderer.done_count == 2
-    assert renderer.snapshot(1)[0] == "<p>a</p>\n"
+    assert renderer.snapshot(1)[0] == '<p dir="auto">a</p>\n'
     assert "".join(renderer.snapshot(1)) == "".join(renderer.snapshot())
 
 
@@ -214,12 +217,37 @@ def test_end_of_a_large_block_is_seen() -> None:
         assert renderer.done_count == 1
 
 
-def test_more_than_is_formatted() -> None:
-    """Behind the limit, text is shown as it comes, and costs no more than itself."""
-    paragraph = "word *em* " * 50 + "\n\n"
+@pytest.mark.parametrize(
+    "item", ["{}. Item *one* of many\n\n", "- Item {} of\n  - a few\n", "{}. a\n\n   b c\n"]
+)
+def test_items_of_a_long_list_are_items_at_once(item: str) -> None:
+    """Once a list is long, what began since it was last formatted does not run together."""
+    source = "".join(item.format(number) for number in range(1, 161))
     renderer, page = StreamRenderer(), Page()
-    for _ in range(limits.SOURCE // len(paragraph) + 1):
-        page.apply(renderer.feed(paragraph))
+    for position in range(0, len(source), 7):
+        page.apply(renderer.feed(source[position : position + 7]))
+        assert page.shown() == renderer.snapshot()
+        so_far = "\n" + source[: position + 7]
+        begun = len(re.findall(r"\n(?:\d+\.|-) \w\w", so_far)) + len(
+            re.findall(r"\n  - a ", so_far)
+        )
+        assert page.open.count("<li") >= begun - 2
+
+
+@pytest.mark.parametrize(
+    ("piece", "count"),
+    [
+        ("word *em* " * 50 + "\n\n", limits.SOURCE // 502 + 1),
+        ("*a*\n\n" * 10, limits.LINES // 20 + 1),
+        ("```\n" + "*a*\n" * limits.LINES, 1),
+    ],
+    ids=["characters", "lines", "lines of code"],
+)
+def test_more_than_is_formatted(piece: str, count: int) -> None:
+    """Behind each limit, text is shown as it comes, and costs no more than itself."""
+    renderer, page = StreamRenderer(), Page()
+    for _ in range(count):
+        page.apply(renderer.feed(piece))
     work, sent = renderer.work, page.sent
     for _ in range(50):
         page.apply(renderer.feed("more *words*\n\n"))

@@ -21,11 +21,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jenny.workspace import journal
+from jenny.workspace import transaction_journal
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, Workspace, open_workspace
-from memory import archive, funnel
-from memory.archive import keep
+from memory import archive, write_rules
+from memory.archive import write_rule
 from tests.support.dying import die_at, in_process
 
 STEPS = ("fsync", "rename", "unlink")
@@ -169,7 +169,7 @@ def leave(root: Path) -> None:
 
 def turns(folder: Path) -> None:
     """A person's removal of one line, killed at each of its steps in turn; what is left then."""
-    funnel.install()
+    write_rules.install()
     step, through = 0, False
     while not through:
         step += 1
@@ -220,13 +220,13 @@ def round_of(root: Path, planted: Path, number: int, chance: random.Random) -> d
         "failed": sum(os.WIFEXITED(end) and os.WEXITSTATUS(end) != 0 for end in ends),
         "planted": len(words),
         "missing": [word for word in words if word.encode() not in there],
-        "journals": journal.pending(root),
+        "journals": transaction_journal.pending(root),
     }
 
 
 def main(folder: Path, seed: int, rounds: int) -> None:
     """All rounds; every few of them a fresh workspace."""
-    funnel.install()
+    write_rules.install()
     chance = random.Random(seed)
     root, planted = folder / "workspace", folder / "planted"
     for number in range(rounds):
@@ -244,5 +244,5 @@ if __name__ == "__main__":
         turns(Path(sys.argv[1]))
         sys.exit()
     if "blind" in sys.argv[4:]:
-        keep.keep = lambda _changes: []
+        write_rule.archive_removed = lambda _changes: []
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -10,11 +10,12 @@ import yaml
 from jenny.workspace.errors import WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from jenny.workspace.seed import seed
-from memory import archive, forgotten, funnel
-from memory.archive import keep
+from memory import archive, recall_text, suppression, write_rules
+from memory.archive import write_rule
 from memory.archive.prompt import block
 from memory.errors import NotArchived
 from memory.facts import normal
+from memory.recall import recall
 
 KINDS = ("chat", "dream", "review", "browser", "command", "restore", "outside")
 USER = b"""\
@@ -44,7 +45,7 @@ code two
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A workspace with the rules that the app registers."""
-    funnel.install()
+    write_rules.install()
     folder = tmp_path / "workspace"
     folder.mkdir()
     seed(open_workspace(folder, Actor("setup")))
@@ -179,7 +180,7 @@ def test_thirty_reviewed_away_come_back_one_by_one(root):
     for number, line in enumerate(lines):
         assert (after.index(line.encode()) > new) == (number >= 20)
     again = archive.bring_back(root, rows[0].id, Actor("command"))
-    assert (again.landed, "already" in again.sentence) == (False, True)
+    assert (again.landed, "already" in again.message) == (False, True)
     assert set(left.split(b"\r\n")) <= set(after.split(b"\r\n"))
 
 
@@ -208,7 +209,7 @@ def test_the_forgotten_comes_back_for_a_person_only(root):
         with pytest.raises(NotArchived, match="forgotten"):
             archive.bring_back(root, row.id, Actor(kind))
     archive.bring_back(root, row.id, Actor("browser"))
-    assert forgotten.tombstones(root) == ()
+    assert suppression.list_tombstones(root) == ()
     assert b"nuts" in (root / "USER.md").read_bytes()
 
 
@@ -236,10 +237,10 @@ def test_odd_files_lose_nothing(root, data):
 
 def test_very_many_at_once_are_kept_together(root):
     """A file of thousands of lines emptied makes no thousands of files; each line is there."""
-    lines = [f"- fact {number}" for number in range(3 * keep.MOST)]
+    lines = [f"- fact {number}" for number in range(3 * write_rule.MOST)]
     by(root, "chat").write("memory/MEMORY.md", "\n".join(lines).encode())
     by(root, "chat").write("memory/MEMORY.md", b"")
-    assert len(bodies(root)) <= keep.MOST
+    assert len(bodies(root)) <= write_rule.MOST
     assert set(lines) <= {line for body in bodies(root) for line in body.split("\n")}
     item = archive.search(root, "2999")[0]
     archive.bring_back(root, item.id, Actor("command"))
@@ -265,3 +266,57 @@ def test_the_prompt_says_how_many(root):
     found = block(root)
     assert found is not None
     assert "2 archived facts" in found.text
+
+
+def test_archived_texts_say_what_replaced_them(root):
+    """A corrected value names the line that holds now, a reworded one is neither listed nor
+    offered, what moved says so, and the rest says who removed it."""
+    path = "memory/MEMORY.md"
+    by(root, "chat").write(
+        path,
+        b"- Lives in Bern with two cats\n- Dentist: Dr Meyer in Graz\n- Plays the viola daily\n"
+        b"- Likes green tea\n- Keeps bees in May\n- Owns a boat\n",
+    )
+    by(root, "dream").edit(
+        path,
+        lambda old: (
+            (old or b"")
+            .replace(b"Lives in Bern with two cats", b"Lives in Lund with two cats")
+            .replace(b"Dr Meyer", b"Dr Weiss")
+            .replace(b"Plays the viola daily", b"The user plays the viola daily.")
+            .replace(b"- Owns a boat\n", b"")
+        ),
+    )
+    by(root, "dream").write_many(
+        {
+            "SOUL.md": b"- The user likes green tea.\n",
+            path: (root / path).read_bytes().replace(b"- Likes green tea\n", b""),
+        }
+    )
+    day = archive.listing(root)[0].date
+    assert {row.text: row.fate for row in archive.listing(root)} == {
+        "Lives in Bern with two cats": f"corrected on {day}, now: Lives in Lund with two cats",
+        "Dentist: Dr Meyer in Graz": f"corrected on {day}, now: Dentist: Dr Weiss in Graz",
+        "Plays the viola daily": f"reworded on {day}, now: The user plays the viola daily.",
+        "Likes green tea": f"moved on {day}, now: The user likes green tea.",
+        "Owns a boat": f"removed on {day} by Dream",
+    }
+    assert "Plays the viola daily" not in [row.text for row in archive.removed(root)]
+    shown = recall_text.plain(recall(root, "Meyer"))
+    assert f"corrected on {day}, now: Dentist: Dr Weiss in Graz" in shown
+    suppression.forget(root, "Dentist: Dr Weiss in Graz", Actor("command"))
+    assert "Weiss" not in recall_text.plain(recall(root, "Meyer"))
+
+
+def test_archived_texts_of_earlier_versions_are_read(root):
+    """Events without the line that replaced a text keep their date, actor and reason."""
+    by(root, "browser").write("USER.md", b"- Owns a boat\n")
+    by(root, "browser").write("USER.md", b"")
+    (file,) = (root / "memory" / "archive").glob("*.md")
+    text = file.read_text()
+    event = text[text.index('  - {"date"') : text.index("\n---\n", 5)]
+    old = '  - {"date": "2026-03-01", "actor": "dream", "run": "dream:3", "reason": "reworded"}'
+    file.write_text(text.replace(event, old))
+    (row,) = archive.listing(root)
+    assert (row.fate, row.problem) == ("reworded on 2026-03-01", "")
+    assert archive.removed(root) == ()

@@ -9,7 +9,7 @@ import pytest
 from jenny.workspace import config
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory import budgets, funnel
+from memory import budgets, write_rules
 
 # No text of these is forgotten, archived as reworded, or longer in bytes than in characters by
 # accident: "ä" has two bytes.
@@ -21,7 +21,7 @@ STATES = ("plain", "undecodable", "bom", "linked workspace")
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """An empty workspace with the budgets that are usual."""
-    funnel.install()
+    write_rules.install()
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
@@ -99,17 +99,17 @@ def test_settings_count_from_the_next_write_on(root):
     none."""
     dream = open_workspace(root, Actor("dream"))
     dream.write("SOUL.md", b"x" * 9000)
-    config.change(root, lambda raw: dreaming(raw).update(userBudgetChars=10))
+    config.change_config(root, lambda raw: dreaming(raw).update(userBudgetChars=10))
     with pytest.raises(WriteRefused):
         dream.write("USER.md", b"x" * 11)
-    config.change(root, lambda raw: dreaming(raw).update(userBudgetChars=0))
+    config.change_config(root, lambda raw: dreaming(raw).update(userBudgetChars=0))
     dream.write("USER.md", b"x" * 9000)
-    config.change(root, lambda raw: dreaming(raw).update(memoryBudgetChars=100))
+    config.change_config(root, lambda raw: dreaming(raw).update(memoryBudgetChars=100))
     dream.write("memory/MEMORY.md", b"x" * 80)
     gauges = {gauge.file.name: gauge for gauge in budgets.gauge(root)}
     assert (gauges["memory"].near, gauges["memory"].held_mark) == (True, False)
-    assert gauges["memory"].sentence == "memory/MEMORY.md: 80 of 100 characters (80 %)"
-    assert gauges["soul"].sentence == "SOUL.md: 9,000 characters, no budget"
+    assert gauges["memory"].message == "memory/MEMORY.md: 80 of 100 characters (80 %)"
+    assert gauges["soul"].message == "SOUL.md: 9,000 characters, no budget"
     (root / "USER.md").unlink()
     (root / "USER.md").mkdir()
     gauges = {gauge.file.name: gauge for gauge in budgets.gauge(root)}

@@ -4,7 +4,7 @@ import pytest
 
 from jenny.workspace import seed
 from jenny.workspace.config import BY_KEY
-from jenny.workspace.versions import tracked
+from jenny.workspace.versions import tracked_files
 from memory import files
 
 
@@ -22,15 +22,15 @@ def test_every_row_names_things_that_exist() -> None:
 def test_what_versions_are_kept_of() -> None:
     """The set of the specification: what Dream can write, its cursor and its guide."""
     kept = (*files.BY_PATH, files.CURSOR, files.GUIDE)
-    assert sorted(kept) == sorted(tracked.TRACKED_FILES)
-    assert tracked.TRACKED_FOLDERS == (files.SKILLS,)
-    assert all(map(tracked.is_tracked, kept))
-    assert tracked.is_tracked("skills/x/SKILL.md")
-    assert tracked.is_tracked("skills/x/scripts/run.py")
+    assert sorted(kept) == sorted(tracked_files.TRACKED_FILES)
+    assert tracked_files.TRACKED_FOLDERS == (files.SKILLS,)
+    assert all(map(tracked_files.is_tracked, kept))
+    assert tracked_files.is_tracked("skills/x/SKILL.md")
+    assert tracked_files.is_tracked("skills/x/scripts/run.py")
     for path in ("AGENTS.md", "memory/history.jsonl", "prompts/README.md", "wikis/a.md", "skill"):
-        assert not tracked.is_tracked(path)
+        assert not tracked_files.is_tracked(path)
     for path in ("skills", "skills/.git/config", "skills/x/.GIT/hooks/y", "skills/.gitmodules"):
-        assert not tracked.is_tracked(path)
+        assert not tracked_files.is_tracked(path)
 
 
 @pytest.mark.parametrize(

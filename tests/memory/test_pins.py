@@ -6,7 +6,7 @@ import pytest
 
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory import funnel, pins
+from memory import pins, write_rules
 from memory.errors import NotPinned
 
 USER = b"# User\n\n- Allergic to nuts\n- Likes tea\n  with milk\n"
@@ -16,7 +16,7 @@ PERSON = Actor("browser")
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A workspace in which the second bullet is pinned by its second line."""
-    funnel.install()
+    write_rules.install()
     folder = tmp_path / "workspace"
     folder.mkdir()
     open_workspace(folder, PERSON).write("USER.md", USER)
@@ -30,7 +30,7 @@ def rule(root: Path, kind: str, data: bytes | None, path: str = "USER.md") -> st
     try:
         workspace.delete(path) if data is None else workspace.write(path, data)
     except WriteRefused as error:
-        return error.rule if "final" in error.sentence else "?"
+        return error.rule if "final" in error.message else "?"
     return ""
 
 
@@ -87,10 +87,14 @@ def test_pins_that_cannot_be(root):
 
 
 def test_torn_lines_and_a_list_that_cannot_be_read(root):
-    """What is whole holds; with a link in the place of the list Dream writes nothing."""
+    """What is whole holds; where a line names no file, or a link stands there, Dream is refused."""
     path = root / "memory" / ".pins.jsonl"
-    path.write_bytes(b'\xff\n{"path": 1}\n' + path.read_bytes() + b'{"path": "USER.md", "te')
+    whole = path.read_bytes()
+    path.write_bytes(b'{"path": 1}\n' + whole + b'{"path": "SOUL.md", "te')
     assert rule(root, "dream", b"") == "pinned"
+    path.write_bytes(b"\xff\n" + whole)
+    with pytest.raises(WriteRefused, match="cannot be read"):
+        open_workspace(root, Actor("dream")).write("USER.md", b"# Other\n")
     path.rename(path.with_name("pins.txt"))
     path.symlink_to("pins.txt")
     with pytest.raises(WriteRefused, match="cannot be read"):

@@ -4,11 +4,10 @@ import pytest
 
 from jenny.workspace.errors import UndoRefused
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
-from jenny.workspace.versions.sieve import LeftOut
-from jenny.workspace.versions.undo import plan_undo, undo
-from memory import forgotten, funnel
-from memory.forgotten.restoring import sift
+from jenny.workspace.versions.commits import RunNote, begin_run, commit_pending, commit_run
+from jenny.workspace.versions.undo import LeftOut, plan_undo, undo
+from memory import suppression, write_rules
+from memory.suppression.restore_filter import filter_forgotten
 
 CATS = "Has two cats at home"
 SKILL = b"---\nname: tea\ndescription: Makes tea\n---\r\nBoil the water first.\r\n\r\n- " + (
@@ -19,7 +18,7 @@ SKILL = b"---\nname: tea\ndescription: Makes tea\n---\r\nBoil the water first.\r
 @pytest.fixture
 def root(tmp_path):
     """A workspace as Dream found it, with a fact that it took out."""
-    funnel.install()
+    write_rules.install()
     root = tmp_path / "workspace"
     (root / "memory").mkdir(parents=True)
     (root / "USER.md").write_bytes(b"# User\r\n\r\n- Lives in Bern\r\n- " + CATS.encode() + b"\r\n")
@@ -40,16 +39,16 @@ def test_forgotten_beats_undoing(root):
     what lifts it; lifted, it comes back when the version is undone once more."""
     old = (root / "USER.md").read_bytes()
     sha = dream(root, {"USER.md": b"# User\r\n\r\n- Lives in Basel\r\n"})
-    (stone,) = forgotten.forget(root, CATS, Actor("command")).ids
+    (stone,) = suppression.forget(root, CATS, Actor("command")).ids
     left_out = {"USER.md": (LeftOut(CATS, stone),)}
     assert plan_undo(root, sha).left_out == left_out
     done = undo(root, sha)
     assert done.left_out == left_out
     assert (root / "USER.md").read_bytes() == b"# User\r\n\r\n- Lives in Bern\r\n"
-    assert [row.id for row in forgotten.tombstones(root)] == [stone]
+    assert [row.id for row in suppression.list_tombstones(root)] == [stone]
     undo(root, done.version.sha)
     assert (root / "USER.md").read_bytes() == b"# User\r\n\r\n- Lives in Basel\r\n"
-    forgotten.lift(root, stone, Actor("command"))
+    suppression.lift_tombstone(root, stone, Actor("command"))
     assert undo(root, sha).left_out == {}
     assert (root / "USER.md").read_bytes() == old
 
@@ -70,7 +69,7 @@ def test_a_skill_comes_back_without_what_is_forgotten(root):
     open_workspace(root, Actor("browser")).write("skills/tea/SKILL.md", SKILL)
     commit_pending(root)
     sha = dream(root, {"skills/tea/SKILL.md": None})
-    forgotten.forget(root, CATS, Actor("command"))
+    suppression.forget(root, CATS, Actor("command"))
     undo(root, sha)
     assert (root / "skills/tea/SKILL.md").read_bytes() == SKILL[: SKILL.index(b"- ")]
 
@@ -79,23 +78,25 @@ def test_a_skill_comes_back_without_what_is_forgotten(root):
 def test_every_other_byte_stays(root, start):
     """Byte order marks, lone CRs, bytes that are no UTF-8; a file that is no memory is not looked
     into."""
-    forgotten.forget(root, CATS, Actor("command"))
+    suppression.forget(root, CATS, Actor("command"))
     line = b"- " + CATS.encode()
     data = start + line + b"\r\n# caf\xe9 \xff\x00\r\n\n\n- one\r- two\n" + line
     assert (
-        sift(root, "USER.md", data).data
+        filter_forgotten(root, "USER.md", data).data
         == start + data.removeprefix(start + line + b"\r\n")[: -len(line)]
     )
     for path in ("prompts/dream.md", "skills/tea/notes.md"):
-        assert sift(root, path, data).data == data
+        assert filter_forgotten(root, path, data).data == data
     plain = data.replace(line, b"- other")
-    assert sift(root, "USER.md", plain) == type(sift(root, "USER.md", plain))(plain)
+    assert filter_forgotten(root, "USER.md", plain) == type(
+        filter_forgotten(root, "USER.md", plain)
+    )(plain)
 
 
 def test_a_list_of_forgotten_things_that_cannot_be_read_stops_it(root):
     """Better nothing is undone than that something forgotten comes back."""
     sha = dream(root, {"USER.md": b"# User\n"})
-    (root / forgotten.PATH).mkdir()
+    (root / suppression.PATH).mkdir()
     with pytest.raises(UndoRefused, match="Nothing was changed"):
         undo(root, sha)
     assert (root / "USER.md").read_bytes() == b"# User\n"

@@ -1,5 +1,6 @@
 """When Dream runs by itself."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -10,10 +11,12 @@ from django.db import connection
 
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
+from jenny.workspace.check import check_workspace
+from jenny.workspace.config.kinds import cron_occurrences
 from memory.dream import schedule
 from memory.dream.schedule import Timing
-from memory.management.dreaming import clock
 from memory.models import DreamRun, DreamSchedule
+from memory.services.dream import scheduler
 from tests.support.stack import PASSWORD
 
 NOW = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
@@ -28,7 +31,7 @@ def cron(expression: str, zone: str = "UTC") -> Timing:
 
 def times(expression: str, zone: str, after: datetime, count: int) -> list[str]:
     """The next times as the clocks of that zone show them."""
-    found = islice(schedule.occurrences(expression, zone, after), count)
+    found = islice(cron_occurrences(expression, zone, after), count)
     return [moment.astimezone(ZoneInfo(zone)).strftime("%m-%d %H:%M") for moment in found]
 
 
@@ -42,6 +45,11 @@ def times(expression: str, zone: str, after: datetime, count: int) -> list[str]:
         ("0 9 13 * fri", "UTC", ["12-04 09:00", "12-11 09:00"]),
         ("0 9 * * 7", "UTC", ["12-06 09:00", "12-13 09:00"]),
         ("0 0 29 2 *", "UTC", ["02-29 00:00", "02-29 00:00"]),
+        ("5/15 10 * * *", "UTC", ["11-30 10:05", "11-30 10:20"]),
+        ("0 9 * * fri-mon", "UTC", ["12-04 09:00", "12-05 09:00"]),
+        ("0 22-1 * * *", "UTC", ["11-30 22:00", "11-30 23:00"]),
+        ("0 9 */2 * mon", "UTC", ["12-07 09:00", "12-21 09:00"]),
+        ("@daily", "Asia/Tokyo", ["12-01 00:00", "12-02 00:00"]),
         ("0 0 30 2 *", "UTC", []),
     ],
 )
@@ -60,15 +68,24 @@ def test_a_daily_time_comes_once_a_day_over_both_changes_of_clocks() -> None:
         "03-31 02:30",
     ]
     autumn = datetime(2026, 10, 23, 12, tzinfo=UTC)
-    found = list(islice(schedule.occurrences("30 2 * * *", "Europe/Berlin", autumn), 4))
+    found = list(islice(cron_occurrences("30 2 * * *", "Europe/Berlin", autumn), 4))
     days = [moment.astimezone(ZoneInfo("Europe/Berlin")).date() for moment in found]
     assert len(set(days)) == 4
     hourly = list(
-        islice(
-            schedule.occurrences("0,30 * * * *", "Europe/Berlin", spring + timedelta(days=1)), 60
-        )
+        islice(cron_occurrences("0,30 * * * *", "Europe/Berlin", spring + timedelta(days=1)), 60)
     )
     assert hourly == sorted(set(hourly))
+
+
+def test_an_expression_that_never_comes_is_a_problem_everywhere(workspace: Workspace) -> None:
+    """Written to the file by hand, it counts as none, the interval stays, and the check says so."""
+    values = {"agents": {"defaults": {"dream": {"cron": "0 0 30 2 *"}}}}
+    (workspace.root / "config.json").write_text(json.dumps(values))
+    found = config.load_config(workspace.root)
+    assert "no day in the next years" in str(found.problems)
+    assert schedule.following(schedule.timing(found, "UTC"), NOW) == NOW + 2 * HOUR
+    told = [finding.message for finding in check_workspace(workspace.root)]
+    assert any("no day in the next years" in message for message in told), told
 
 
 def test_an_interval_knows_no_clocks() -> None:
@@ -110,13 +127,13 @@ def set_values(root: Path, **values: object) -> None:
         part = data.setdefault("agents", {}).setdefault("defaults", {}).setdefault("dream", {})
         part.update(values)
 
-    config.change(root, mutate)
+    config.change_config(root, mutate)
 
 
 def run_at(moment: datetime) -> int:
     """One look of the dispatcher; how many runs it began. They are over at once."""
     started: list[int] = []
-    count = clock.tick(started.append, moment)
+    count = scheduler.start_due_runs(started.append, moment)
     assert len(started) == count
     DreamRun.objects.update(state=DreamRun.State.ENDED, status="nothing_pending")
     return count
@@ -125,7 +142,7 @@ def run_at(moment: datetime) -> int:
 @pytest.mark.django_db
 def test_the_deadline_outlives_restarts(workspace: Workspace) -> None:
     """A scheduler that starts anew every half hour keeps to two hours: the row knows."""
-    clock.keep(workspace, NOW)
+    scheduler.keep_schedule(workspace, NOW)
     begun = [
         NOW + timedelta(minutes=minutes)
         for minutes in range(0, 5 * 60 + 1, 30)
@@ -137,7 +154,7 @@ def test_the_deadline_outlives_restarts(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_what_was_missed_is_caught_up_once(workspace: Workspace) -> None:
     """After five hours down: one run, the next a full interval later."""
-    clock.keep(workspace, NOW)
+    scheduler.keep_schedule(workspace, NOW)
     assert run_at(NOW + 5 * HOUR) == 1
     assert run_at(NOW + 5 * HOUR + timedelta(minutes=1)) == 0
     assert run_at(NOW + 6 * HOUR) == 0
@@ -147,12 +164,12 @@ def test_what_was_missed_is_caught_up_once(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_switching_off_and_on_starts_nothing(workspace: Workspace) -> None:
     """Off for five hours, then on: the next run is a full interval away."""
-    clock.keep(workspace, NOW)
+    scheduler.keep_schedule(workspace, NOW)
     set_values(workspace.root, enabled=False)
-    clock.keep(workspace, NOW)
+    scheduler.keep_schedule(workspace, NOW)
     assert run_at(NOW + 5 * HOUR) == 0
     set_values(workspace.root, enabled=True)
-    clock.keep(workspace, NOW + 5 * HOUR)
+    scheduler.keep_schedule(workspace, NOW + 5 * HOUR)
     assert run_at(NOW + 5 * HOUR + timedelta(minutes=1)) == 0
     assert run_at(NOW + 7 * HOUR) == 1
 
@@ -160,7 +177,7 @@ def test_switching_off_and_on_starts_nothing(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_a_switch_in_the_file_counts_when_the_time_comes(workspace: Workspace) -> None:
     """The file is read at the deadline, whoever edited it, without anybody having looked."""
-    clock.keep(workspace, NOW)
+    scheduler.keep_schedule(workspace, NOW)
     set_values(workspace.root, enabled=False)
     assert run_at(NOW + 2 * HOUR) == 0
     assert DreamSchedule.objects.get().next_dream_at is None
@@ -171,8 +188,8 @@ def test_a_broken_workspace_holds_up_nobody(workspace: Workspace) -> None:
     """One whose folder is gone is tried again later; the others run."""
     other = Workspace.make(workspace.owner, "other")
     other.make_folder()
-    clock.keep(workspace, NOW)
-    clock.keep(other, NOW)
+    scheduler.keep_schedule(workspace, NOW)
+    scheduler.keep_schedule(other, NOW)
     (workspace.root).rename(workspace.root.with_name("moved"))
     assert run_at(NOW + 3 * HOUR) == 1
     assert DreamRun.objects.get().workspace == other
@@ -210,4 +227,4 @@ def steps_of(query: str) -> list[str]:
 
 def run_at_nothing() -> int:
     """A look that finds nothing due."""
-    return clock.tick(lambda _run: None, NOW)
+    return scheduler.start_due_runs(lambda _run: None, NOW)

@@ -46,9 +46,9 @@ def test_an_always_on_skill_goes_in_whole_and_is_not_listed(tmp_path: Path) -> N
     assert "skills/off" in listed.text
 
 
-@pytest.mark.parametrize("value", ['"true"', "'yes'", "1", "maybe", "[true]", "“true”"])
+@pytest.mark.parametrize("value", ["1", "maybe", "[true]", "“true”"])
 def test_always_must_be_true_or_false(tmp_path: Path, value: str) -> None:
-    """A word in quotes is no consent to be in every prompt."""
+    """A word that is not on the list is no consent to be in every prompt."""
     make(tmp_path, "tone", f"---\nalways: {value}\n---\nSay please.\n")
     always, _ = skills.blocks(tmp_path)
     assert always.text == ""
@@ -104,6 +104,21 @@ def test_a_file_that_cannot_be_read_makes_a_broken_skill(tmp_path: Path, data: b
     assert own(tmp_path)["fine"].description == "Fine"
 
 
+def test_a_skill_with_another_name_elsewhere_is_not_read(tmp_path: Path) -> None:
+    """A hard link is refused as by the tools that read files: nothing of it is in a prompt; a copy
+    in its place is a skill again."""
+    make(tmp_path / "w", "odd", "---\nalways: true\ndescription: MARKER-1\n---\nMARKER-2\n")
+    file = tmp_path / "w/skills/odd/SKILL.md"
+    assert "MARKER-2" in skills.blocks(tmp_path / "w")[0].text
+    (tmp_path / "outside.md").hardlink_to(file)
+    for _ in range(2):
+        always, listed = skills.blocks(tmp_path / "w")
+        assert "MARKER" not in always.text + listed.text
+        assert "hard link" in listed.problem
+    (tmp_path / "outside.md").unlink()
+    assert "MARKER-2" in skills.blocks(tmp_path / "w")[0].text
+
+
 @pytest.mark.parametrize(
     "name", ["CON", "nul", "a b", "a\nb", "\u202egpj", "über", "x" * 65, "-x", "a.b", "x\x1b[0m"]
 )
@@ -155,7 +170,7 @@ def test_shipped_skills_are_whole_and_right() -> None:
         assert not skill.always
         assert len(skill.description) > 40
         assert skills.shipped_files()[skill.path] == skill.text
-        assert front_matter.read(skill.text).body.strip().startswith("# How ")
+        assert front_matter.read_front_matter(skill.text).body.strip().startswith("# How ")
 
 
 def test_the_workspaces_own_skill_of_a_shipped_name_wins(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import json
 
 from tests.support.stack import OWNER, PASSWORD, manage
 
-MIGRATE = "from jenny.management.database import migrate; migrate(print)"
+MIGRATE = "from jenny.runtime.upgrade import migrate_database; migrate_database(print)"
 
 
 def test_workspaces_are_saved_before_the_database_changes(tmp_path):

@@ -1,5 +1,6 @@
 """Somebody in the settings."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 # So that the tests here can import models; tests/conftest.py has set the environment.
 django.setup()
 
+from django.conf import settings  # noqa: E402
 from django.contrib.auth.hashers import Argon2PasswordHasher  # noqa: E402
 from django.test import Client  # noqa: E402
 
@@ -23,6 +25,12 @@ def quick_hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Argon2PasswordHasher, "memory_cost", 64)
     monkeypatch.setattr(Argon2PasswordHasher, "time_cost", 1)
     monkeypatch.setattr(Argon2PasswordHasher, "parallelism", 1)
+
+
+@pytest.fixture(autouse=True)
+def no_folders() -> None:
+    """A test begins without workspaces' folders, since it begins without their rows."""
+    shutil.rmtree(settings.JENNY_DATA.workspaces, ignore_errors=True)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def test_a_part_that_was_always_up_has_no_gap() -> None:
     found = line("Web server", [("a", ago(days=20), ago(seconds=30))], NOW, GAP)
     assert found.is_up
     assert found.gaps == ()
-    assert found.sentence == "Up now, without a gap."
+    assert found.message == "Up now, without a gap."
     assert [(bar.x, bar.width) for bar in found.bars] == [(0.0, plots.WIDTH)]
 
 
@@ -37,7 +37,7 @@ def test_a_gap_is_shown_with_its_length() -> None:
     ]
     found = line("Web server", spans, NOW, GAP)
     assert [gap.length for gap in found.gaps] == ["1 h", "1 day"]
-    assert found.sentence == "Up now; 2 gaps, 1 day 1 h in all."
+    assert found.message == "Up now; 2 gaps, 1 day 1 h in all."
 
 
 def test_one_host_stands_in_for_the_other() -> None:
@@ -54,12 +54,12 @@ def test_what_is_down_now_is_said() -> None:
     """The last gap is still open."""
     found = line("Scheduler", [("a", ago(days=1), ago(hours=2))], NOW, GAP)
     assert not found.is_up
-    assert found.sentence == "Not up now; one gap, 2 h in all."
+    assert found.message == "Not up now; one gap, 2 h in all."
 
 
 def test_what_was_never_seen_has_no_gap() -> None:
     """A fresh instance has been down for no fortnight."""
-    assert line("Scheduler", [], NOW, GAP).sentence == "It has not been seen yet."
+    assert line("Scheduler", [], NOW, GAP).message == "It has not been seen yet."
     old = line("Scheduler", [("a", ago(days=30), ago(days=20))], NOW, GAP)
     assert old.known_from is None
 

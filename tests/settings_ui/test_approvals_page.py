@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 
 from jenny.accounts.models import Account
-from memory import forgotten
-from memory.management import approving, pruning
+from memory import suppression
 from memory.models import DreamEntry
+from memory.services import approvals, large_prunes
 from tests.model_server import Call
 from tests.settings_ui.test_memory_page import HEADERS, HOSTILE, HTMX, get, together, words
 from tests.support.dreams import MEMORY, Dreams, add, finish
@@ -33,13 +33,13 @@ def client(waits: Dreams) -> Client:
 
 def staged(waits: Dreams, *lines: str) -> list[int]:
     """The numbers of hunks that add these lines, made by one run."""
-    (cursor,) = waits.say("- [durable] Something new was said.")
+    (cursor,) = waits.say("\n".join(f"- [durable] {line.removeprefix('- ')}" for line in lines))
     for line in lines:
         waits.model.script(add(line, cursor))
     waits.model.script(finish(saved=[cursor]))
     waits.model.script("Done.")
     waits.run()
-    return [row.id for row in approving.waiting(waits.workspace)]
+    return [row.id for row in approvals.waiting(waits.workspace)]
 
 
 def decide(client: Client, hunk: int, verdict: str, **more: str) -> str:
@@ -56,7 +56,7 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     first, second, third, fourth = hunks
     page = get(client, "/memory/approvals/")
     assert "1 of 4" in page
-    assert "4 changes wait for you" in words(get(client, "/memory/"))
+    assert "4 changes to review" in words(get(client, "/memory/"))
     assert waits.text() == START
 
     assert "Accepted" in decide(client, first, "accept")
@@ -67,13 +67,13 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     assert "Rejected" in decide(client, third, "reject")
     assert DreamEntry.objects.filter(place="reoffered").exists()
     assert "Never stored" in decide(client, fourth, "never")
-    assert [row.text for row in forgotten.tombstones(waits.root)] == ["Hates rain."]
+    assert [row.text for row in suppression.list_tombstones(waits.root)] == ["Hates rain."]
     runs = words(get(client, "/memory/runs/"))
     assert "memory/MEMORY.md lines that came: +2 lines that went: −0" in runs
     text = waits.text()
     assert "van" not in text
     assert "rain" not in text
-    assert "Nothing waits for you" in words(get(client, "/memory/approvals/"))
+    assert "There is nothing to review" in words(get(client, "/memory/approvals/"))
 
     late = client.post(f"/memory/approvals/{third}/", {"verdict": "accept"})
     assert late.status_code == 422
@@ -91,9 +91,9 @@ def test_two_tabs_decide_at_once(client: Client, waits: Dreams) -> None:
     acts = [lambda one, v=verdict: one.post(path, {"verdict": v}) for verdict in verdicts]
     answers = together(client, acts)
     assert {row.status_code for row in answers} <= {302, 422}
-    (row,) = approving.decided(waits.workspace)
+    (row,) = approvals.decided(waits.workspace)
     is_written = "Keeps bees." in waits.text()
-    is_buried = bool(forgotten.tombstones(waits.root))
+    is_buried = bool(suppression.list_tombstones(waits.root))
     assert (is_written, is_buried) == (row.state == "accepted", row.state == "never")
     assert waits.text().count("Keeps bees.") == is_written
 
@@ -129,7 +129,7 @@ def test_a_conflict_is_solved_with_what_was_shown(client: Client, waits: Dreams)
     waits.model.script("Done.")
     waits.run()
     (waits.root / MEMORY).write_text(START.replace("painted red", "painted blue"))
-    (hunk,) = approving.waiting(waits.workspace)
+    (hunk,) = approvals.waiting(waits.workspace)
     page = words(get(client, "/memory/approvals/"))
     assert "Its place has changed" in page
     assert "painted blue" in page
@@ -138,7 +138,7 @@ def test_a_conflict_is_solved_with_what_was_shown(client: Client, waits: Dreams)
     answer = client.post(f"/memory/approvals/{hunk.id}/", form)
     assert answer.status_code == 422
     assert "painted white" in waits.text()
-    (hunk,) = approving.waiting(waits.workspace)
+    (hunk,) = approvals.waiting(waits.workspace)
     decide(client, hunk.id, "edit", text="- The shed is green since May.", seen=hunk.now)
     assert "- The shed is green since May.\n" in waits.text()
     assert "white" not in waits.text()
@@ -168,7 +168,7 @@ def test_hunks_are_text_and_the_owners(client: Client, waits: Dreams) -> None:
         answer = stranger.post(f"/memory/approvals/{number}/", {"verdict": "accept"})
         assert answer.status_code == 404
     stranger.post("/memory/approvals/accept-all")
-    assert len(approving.waiting(waits.workspace)) == 1
+    assert len(approvals.waiting(waits.workspace)) == 1
 
 
 def test_words_that_say_nothing_are_not_written(client: Client, waits: Dreams) -> None:
@@ -177,7 +177,7 @@ def test_words_that_say_nothing_are_not_written(client: Client, waits: Dreams) -
     answer = client.post(f"/memory/approvals/{hunk}/", {"verdict": "edit", "text": "  "})
     assert answer.status_code == 422
     assert waits.text() == START
-    assert len(approving.waiting(waits.workspace)) == 1
+    assert len(approvals.waiting(waits.workspace)) == 1
 
 
 def test_a_skill_is_agreed_to_in_the_text_that_was_shown(client: Client, waits: Dreams) -> None:
@@ -189,14 +189,14 @@ def test_a_skill_is_agreed_to_in_the_text_that_was_shown(client: Client, waits: 
     path.write_text(head + "1. Warm the jars.\n2. Fill them.\n")
     page = get(client, "/memory/approvals/")
     assert "How honey is filled" in page
-    (waiting,) = approving.skills_waiting(waits.workspace)
+    (waiting,) = approvals.skills_waiting(waits.workspace)
     path.write_text(head + "1. Warm the jars.\n2. Sell them.\n")
     form = {"path": waiting.path, "version": waiting.version}
     client.post("/memory/approvals/skill", form)
-    (waiting,) = approving.skills_waiting(waits.workspace)
+    (waiting,) = approvals.skills_waiting(waits.workspace)
     form["version"] = waiting.version
     client.post("/memory/approvals/skill", form)
-    assert not approving.skills_waiting(waits.workspace)
+    assert not approvals.skills_waiting(waits.workspace)
     again = client.post("/memory/approvals/skill", form, follow=True)
     assert "waits for no answer any more" in again.content.decode()
 
@@ -213,8 +213,8 @@ def test_a_large_prune_is_brought_back_whole(client: Client, dreams: Dreams) -> 
     dreams.model.script(finish(saved=[cursor]))
     dreams.model.script("Done.")
     run = dreams.run()
-    pruning.note(run)
-    page = words(get(client, "/memory/"))
+    large_prunes.note_large_prune(run)
+    page = words(get(client, "/memory/overview/"))
     assert f"Dream took 12 entries out of {MEMORY}" in page
     assert "Hive number 7 stands by the river" in page
     stranger = Client(headers=HEADERS)
@@ -224,7 +224,7 @@ def test_a_large_prune_is_brought_back_whole(client: Client, dreams: Dreams) -> 
     assert "Hive number" not in dreams.text()
     client.post(path, {"act": "back"})
     assert dreams.text().count("Hive number") == 12
-    assert "took 12 entries" not in words(get(client, "/memory/"))
+    assert "took 12 entries" not in words(get(client, "/memory/overview/"))
     client.post(path, {"act": "back"})
     assert dreams.text().count("Hive number") == 12
 
@@ -233,10 +233,10 @@ def test_a_runs_page_says_what_was_decided(client: Client, waits: Dreams) -> Non
     """Also what was rejected, and which entries Dream looks at again because of it."""
     (hunk,) = staged(waits, "Keeps bees.")
     decide(client, hunk, "reject")
-    found = approving.find(waits.workspace, hunk)
+    found = approvals.find(waits.workspace, hunk)
     assert found is not None
     page = words(get(client, f"/memory/runs/{found.run_id}/"))
-    assert "What was decided of its changes" in page
+    assert "What you decided" in page
     assert "Wording rejected" in page
-    assert f"entry {found.offered[0]}" in page
-    assert "which Dream looks at again" in page
+    assert f"note {found.offered[0]}" in page
+    assert "which will be tried again" in page

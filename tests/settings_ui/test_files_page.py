@@ -3,21 +3,26 @@
 import asyncio
 import io
 import os
+import re
 import threading
 import zipfile
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from django.conf import settings
+from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.test import Client
 
 from jenny.accounts.models import Account
+from jenny.chat.models import Conversation, ProjectState
 from jenny.workspace import trash
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions.record import commit_pending
-from settings_ui.tasks import tidy
+from jenny.workspace.versions.commits import commit_pending
+from settings_ui.browsing.folders import PURPOSES
+from settings_ui.services.expired_files import delete_expired_files
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -54,7 +59,7 @@ def test_a_folder_is_listed_and_a_file_shown(client: Client, notes: Path) -> Non
     assert 'href="/workspace/notes"' in page
     assert 'href="/workspace/notes/plan.md"' in get(client, "/workspace/notes")
     page = get(client, "/workspace/notes/plan.md")
-    assert "<li>water the plants</li>" in page
+    assert '<li dir="auto">water the plants</li>' in page
     assert "/files/edit/notes/plan.md/" in page
 
 
@@ -103,8 +108,8 @@ def test_a_save_over_somebody_elses_work_shows_both(client: Client, root: Path) 
     answer = client.post(address, {"text": "- I wrote this\n", "version": version})
     assert answer.status_code == 409
     page = answer.content.decode()
-    assert "Dream wrote this" in page
-    assert "I wrote this" in page
+    assert page.count('<div class="diff"') == 1
+    assert page.index("<del>- Dream wrote this</del>") < page.index("<ins>- I wrote this</ins>")
     assert (root / "USER.md").read_text() == "- Dream wrote this\n"
     newer = answer.context["version"]
     (root / "USER.md").write_text("- And once more\n")
@@ -206,6 +211,27 @@ def test_files_are_made_moved_copied_and_thrown_away(
     assert client.get("/files/trash/").context["items"] == []
 
 
+def test_a_renamed_wiki_keeps_its_conversations(client: Client, ana: Account, root: Path) -> None:
+    """The chats of the project, and how far its log was read, follow the folder; those of other
+    projects stay. A move out of the wikis renames none."""
+    home = ana.current_workspace
+    for name in ("bees", "boats"):
+        (root / "wikis" / name / "wiki").mkdir(parents=True)
+        (root / "wikis" / name / "wiki/index.md").write_text(f"# {name}\n")
+        Conversation.objects.create(workspace=home, kind="project", project=name, title=name)
+    Conversation.all_objects.create(
+        workspace=home, kind="project", project="bees", title="in the trash", deleted_at=Now()
+    )
+    ProjectState.objects.create(workspace=home, name="bees", read={"log/1.md": 7})
+    ProjectState.objects.create(workspace=home, name="hives", read={"log/1.md": 2})
+    client.post("/files/move/wikis/bees/", {"to": "wikis/hives"})
+    assert (root / "wikis/hives/wiki/index.md").exists()
+    client.post("/files/move/wikis/boats/", {"to": "boats"})
+    projects = Conversation.all_objects.values_list("title", "project")
+    assert dict(projects) == {"bees": "hives", "boats": "boats", "in the trash": "hives"}
+    assert ProjectState.objects.get(name="hives").read == {"log/1.md": 7}
+
+
 def test_an_act_that_cannot_be_shows_its_form_again(client: Client, notes: Path) -> None:
     """With the sentence beside the field."""
     answer = client.post("/files/move/notes/plan.md/", {"to": "../../etc/x"})
@@ -266,7 +292,7 @@ def test_a_wrong_piece_is_refused(client: Client, root: Path, data: dict) -> Non
     before = sorted(path.name for path in root.rglob("*"))
     answer = client.post("/files/piece/", data)
     assert answer.status_code in {413, 422}
-    assert answer.json()["sentence"]
+    assert answer.json()["message"]
     assert sorted(path.name for path in root.rglob("*")) == before
 
 
@@ -285,6 +311,35 @@ def test_a_folder_comes_as_a_zip(client: Client, notes: Path) -> None:
     assert "notes/.hidden" not in names
     assert "notes/out" not in names
     assert "notes/LEFT OUT.txt" in names
+
+
+def test_a_zip_begins_before_all_folders_are_listed(client: Client, notes: Path) -> None:
+    """So a folder of many files begins to arrive at once."""
+    for name in ("a", "z"):
+        (notes / name).mkdir()
+        (notes / name / "one.txt").write_text(name)
+    answer = client.get("/files/download/notes/")
+
+    async def collected() -> bytes:
+        pieces = answer.streaming_content
+        first = await anext(pieces)
+        (notes / "z/late.txt").write_text("written after the first byte")
+        return first + b"".join([piece async for piece in pieces])
+
+    with zipfile.ZipFile(io.BytesIO(asyncio.run(collected()))) as archive:
+        assert archive.testzip() is None
+        assert "notes/z/late.txt" in archive.namelist()
+
+
+@pytest.mark.parametrize("seconds", [-2_082_844_800, 0, 4_354_819_200, 10_413_792_000, 10**12])
+def test_a_file_of_any_time_is_shown_and_zipped(client: Client, notes: Path, seconds: int) -> None:
+    """A file dated 1904, 2108 or 2300 stops neither its folder's page nor the folder's zip."""
+    os.utime(notes / "plan.md", (seconds, seconds))
+    assert "plan.md" in get(client, "/workspace/notes")
+    assert "Plan" in get(client, "/workspace/notes/plan.md")
+    with zipfile.ZipFile(io.BytesIO(body(client.get("/files/download/notes/")))) as archive:
+        assert archive.testzip() is None
+        assert archive.read("notes/plan.md").startswith(b"# Plan")
 
 
 @pytest.mark.parametrize(
@@ -457,10 +512,16 @@ def test_hostile_paths_lead_nowhere(client: Client, root: Path, page: str) -> No
 
 
 @pytest.mark.parametrize("page", ["move", "copy", "new", "delete"])
-def test_hostile_targets_are_refused(client: Client, root: Path, notes: Path, page: str) -> None:
+def test_hostile_targets_are_refused(
+    client: Client, root: Path, notes: Path, tmp_path: Path, page: str
+) -> None:
     """Nothing is made outside, and what was there stays as it was."""
+    # Of this test alone: whatever else lies on the machine says nothing.
+    aimed_at = tmp_path / "aimed at"
+    up = "../" * len(root.parents)
+    aims = [str(aimed_at), f"//{aimed_at}", f"{up}{str(aimed_at).lstrip('/')}"]
     outside = sorted(path.name for path in root.parent.iterdir())
-    for path in hostile_paths():
+    for path in [*hostile_paths(), *aims]:
         if page == "delete":
             answer = client.post(f"/files/delete/{quote(path, errors='replace', safe='/')}/")
         elif page == "new":
@@ -471,7 +532,7 @@ def test_hostile_targets_are_refused(client: Client, root: Path, notes: Path, pa
         if page == "move" and not (notes / "plan.md").exists():
             (notes / "plan.md").write_text("# Plan\n\n- water the plants\n")
     assert sorted(path.name for path in root.parent.iterdir()) == outside
-    assert not Path("/tmp/x").exists()
+    assert not aimed_at.exists()
     assert (root / "USER.md").exists()
 
 
@@ -512,14 +573,14 @@ def test_the_trash_is_tidied(client: Client, ana: Account, notes: Path) -> None:
     client.post("/files/delete/notes/plan.md/")
     store = settings.JENNY_DATA.trash / str(ana.current_workspace_id)
     (item,) = trash.listing(store)
-    tidy()
+    delete_expired_files()
     assert trash.listing(store) == (item,)
     about = store / item.id / "about.json"
     about.write_text(
-        about.read_text().replace(str(item.thrown_at), str(item.thrown_at - 40 * 86_400))
+        about.read_text().replace(str(item.deleted_at), str(item.deleted_at - 40 * 86_400))
     )
     (settings.JENNY_DATA.trash / "gone").mkdir()
-    tidy()
+    delete_expired_files()
     assert trash.listing(store) == ()
     assert not (settings.JENNY_DATA.trash / "gone").exists()
 
@@ -586,3 +647,38 @@ def test_jenny_and_a_person_write_one_file(client: Client, root: Path) -> None:
     assert not wrong
     assert [line for line in lines if "noted" in line] == [f"- noted {n}" for n in range(40)]
     assert [line for line in lines if "typed" in line] == [f"- typed {n}" for n in range(saved)]
+
+
+def test_files_of_every_workspace_say_what_they_are_for(client: Client, root: Path) -> None:
+    """Instructions, memory files and folders have a sentence in the list, and on their own page."""
+    (root / "output").mkdir(exist_ok=True)
+    page = get(client, "/workspace/")
+    for path in ("AGENTS.md", "USER.md", "SOUL.md", "memory", "output", "wikis", "prompts"):
+        if (root / path).exists():
+            row = page[page.rindex(f'href="/workspace/{path}"') :].partition("</tr>")[0]
+            assert PURPOSES[path] in unescape(row)
+    assert PURPOSES["AGENTS.md"] in unescape(get(client, "/workspace/AGENTS.md"))
+    assert PURPOSES["USER.md"] in unescape(get(client, "/files/edit/USER.md/"))
+
+
+def test_the_preview_comes_before_saving(client: Client, notes: Path) -> None:
+    """Its button and its place stand between the text and the button that saves."""
+    page = get(client, "/files/edit/notes/plan.md/")
+    places = [page.index(mark) for mark in ("</textarea>", ">Preview<", 'id="preview"', ">Save<")]
+    assert places == sorted(places)
+
+
+def test_versions_are_named_by_time_and_reason(client: Client, root: Path) -> None:
+    """Lists and headings of versions have no ids; the details of one have it."""
+    for line in ("- likes tea\n", "- likes coffee\n"):
+        (root / "USER.md").write_text(line)
+        commit_pending(root)
+    page = client.get("/files/history/USER.md/")
+    (row, *_) = page.context["versions"]
+    sha = row["version"].sha
+    assert sha[:8] not in re.sub(r"<[^>]*>", "", page.content.decode())
+    assert "Changed in another program" in page.content.decode()
+    shown = get(client, row["href"])
+    before, _, details = re.sub(r"<(?!details)[^>]*>", "", shown).partition('<details class="group')
+    assert sha[:8] not in before
+    assert sha in details

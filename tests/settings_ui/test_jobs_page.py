@@ -19,7 +19,7 @@ def test_other_work_and_the_way_back_stand_beside(client: Client, ana: Account) 
         "<b>words</b>",
     ]
     lists = [{"title": "Pages written", "rows": rows}]
-    Job.objects.filter(pk=done.pk).update(state="done", sentence="Tidied.", result={"lists": lists})
+    Job.objects.filter(pk=done.pk).update(state="done", message="Tidied.", result={"lists": lists})
     job = Job.ask(home, ana, "export", {})
     page = client.get(f"/jobs/{job.pk}/").text
     aside = page.partition('id="sidebar"')[2].partition("<main")[0]
@@ -36,7 +36,7 @@ def test_other_work_and_the_way_back_stand_beside(client: Client, ana: Account) 
 def test_links_are_offered_where_they_lead_somewhere(client: Client, ana: Account) -> None:
     """What an import made is another workspace: the page leads there, then shows its links."""
     home = ana.workspaces.order_by("created_at")[0]
-    assert "“Work” is made" in said(client, "/settings/workspaces/", name="Work")
+    assert "“Work” is made" in said(client, "/settings/workspaces/", name="Work", folder="new")
     work = Workspace.objects.get(owner=ana, name="Work")
     client.post(f"/settings/workspaces/{home.pk}/use")
     job = Job.ask(home, ana, "import", {"new": "Work", "workspace": str(work.pk)})
@@ -44,9 +44,7 @@ def test_links_are_offered_where_they_lead_somewhere(client: Client, ana: Accoun
         {"href": "/snapshots/1-aa/diff/", "label": "What changed"},
         {"href": "/settings/backup/download/x/", "label": "Download", "download": True},
     ]
-    Job.objects.filter(pk=job.pk).update(
-        state="done", sentence="Taken in.", result={"links": links}
-    )
+    Job.objects.filter(pk=job.pk).update(state="done", message="Taken in.", result={"links": links})
     page = f"/jobs/{job.pk}/"
     told = client.get(page).text
     assert "Work in “Work”" in told
@@ -57,3 +55,15 @@ def test_links_are_offered_where_they_lead_somewhere(client: Client, ana: Accoun
     told = client.get(page).text
     assert "Work in “Work”" not in told
     assert "What changed" in told
+
+
+def test_the_list_beside_follows_the_end(client: Client, ana: Account) -> None:
+    """The fragment that ends the page's polling brings the list along, in which the job is done."""
+    job = Job.ask(ana.workspaces.order_by("created_at")[0], ana, "export", {})
+    page, headers = f"/jobs/{job.pk}/", {"HX-Request": "true"}
+    assert "hx-swap-oob" not in client.get(page, headers=headers).text
+    Job.objects.filter(pk=job.pk).update(state="done", message="Made.")
+    aside = client.get(page, headers=headers).text.partition('id="recent"')[2]
+    assert 'hx-swap-oob="true"' in aside
+    assert ", done" in aside
+    assert ", under way" not in aside

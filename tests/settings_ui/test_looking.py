@@ -34,6 +34,7 @@ PAGES = (
     "/settings/projects/",
     "/settings/skills/",
     "/settings/system/",
+    "/settings/appearance/",
     "/settings/usage/",
     "/settings/workspaces/",
 )

@@ -12,14 +12,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
+from jenny.accounts.services import jobs
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.workspace.files import open_workspace
-from jenny.workspace.rules import Actor
-from memory import archive, forgotten, pins, recall, recalling
-from memory.management.dreaming import book, rehearsing
+from jenny.workspace.write_rules import Actor
+from memory import archive, pins, recall, recall_text, suppression
 from memory.models import DreamEntry, DreamRun
+from memory.services.dream import dry_run, run_store, runs
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, Dreams, add, finish
 from tests.support.stack import PASSWORD
@@ -85,18 +85,20 @@ def together(client: Client, acts: list[Callable[[Client], object]]) -> list[obj
 
 def test_empty_pages_teach_the_next_step(client: Client) -> None:
     """Where nothing is yet, each page says what brings something about."""
-    page = words(get(client, "/memory/"))
+    page = words(get(client, "/memory/overview/"))
     assert "0 messages" in page
     assert "0 waiting" in page
-    assert "Dream has not run yet" in page
+    assert "The memory was not updated yet" in page
     assert "Nothing has been summarised yet" in page
     assert "/compact" in page
+    assert "Say something about it" in words(get(client, "/memory/"))
     file = words(get(client, f"/memory/files/{MEMORY}"))
     assert "Nothing stands in this file yet but its headings" in file
-    assert "Dream has not run yet" in words(get(client, "/memory/runs/"))
-    assert "Nothing has left the memory files yet" in words(get(client, "/memory/archive/"))
+    assert "The memory was not updated yet" in words(get(client, "/memory/runs/"))
+    assert "Nothing was noted yet" in words(get(client, "/memory/history/"))
+    assert "Nothing was removed yet" in words(get(client, "/memory/archive/"))
     assert "Nothing was forgotten" in words(get(client, "/memory/forgotten/"))
-    assert "Nothing waits for you" in words(get(client, "/memory/approvals/"))
+    assert "There is nothing to review" in words(get(client, "/memory/approvals/"))
 
 
 def test_the_picture_has_the_live_numbers(client: Client, dreams: Dreams) -> None:
@@ -116,14 +118,14 @@ def test_the_picture_has_the_live_numbers(client: Client, dreams: Dreams) -> Non
     with (dreams.root / "memory/history.jsonl").open("a") as file:
         file.write("no entry\n")
     (dreams.root / "USER.md").write_text("# User\n" + "- long\n" * 500)
-    page = words(get(client, "/memory/"))
+    page = words(get(client, "/memory/overview/"))
     assert "2 messages" in page
     assert "About 200 tokens in 1 conversation" in page
     assert "2 waiting" in page
-    assert "Of 3 entries" in page
-    assert "1 line holds no entry" in page
+    assert "Of 3 notes" in page
+    assert "1 line of the history file cannot be read" in page
     assert "3,507 of 3,000 characters" in page
-    assert "507 over its budget" in page
+    assert "507 over its limit" in page
 
 
 def test_what_cannot_be_read_is_said(client: Client, dreams: Dreams) -> None:
@@ -131,7 +133,7 @@ def test_what_cannot_be_read_is_said(client: Client, dreams: Dreams) -> None:
     (dreams.root / "SOUL.md").unlink()
     (dreams.root / "SOUL.md").mkdir()
     (dreams.root / "memory/.dream_cursor").write_text("seven")
-    page = words(get(client, "/memory/"))
+    page = words(get(client, "/memory/overview/"))
     assert "SOUL.md Cannot be read now" in page
     assert "holds 'seven' and not a number" in page
     assert "0 waiting" not in page
@@ -159,20 +161,59 @@ def test_a_run_shows_what_it_read_wrote_and_refused(client: Client, dreams: Drea
     (kept,) = run.archived
     page = get(client, f"/memory/runs/{run.pk}/")
     text = words(page)
-    assert f"Entry {first} Saved - [durable] Sold the bicycle" in text
-    assert f"Entry {second} Not kept" in text
+    assert f"Note {first} Saved Sold the bicycle" in text
+    assert f"Note {second} Not kept" in text
     assert "went: - Rides a bicycle" in text
     assert "came: - Sold the bicycle" in text
     assert "over its budget of 3,000" in text
     assert f'href="/memory/archive/{kept}/"' in page
-    assert run.commits[0][:8] in text
+    assert "Partly saved : wrote 1 line, removed 1 line" in text
+    assert f"read notes {first} and {second}" in text
     assert f"{run.tokens:,}" in text
     assert f'href="/snapshots/{run.snapshot}/"' in page
     assert client.get(f"/snapshots/{run.snapshot}/").status_code == 200
     assert f"/memory/runs/{run.pk}/" in run.told
     row = words(get(client, "/memory/runs/"))
-    assert f"Run {run.pk}, by hand" in row
+    assert f"Update {run.pk}, by hand" in row
     assert f"{MEMORY} lines that came: +1 lines that went: −1" in row
+
+
+def test_a_run_says_to_the_person_what_was_forgotten(client: Client, dreams: Dreams) -> None:
+    """Its page has a sentence for people about a refused line, and not the one for models."""
+    suppression.forget(dreams.root, "Keeps four hives of bees", Actor("browser"))
+    (cursor,) = dreams.say("- [durable] Keeps a dog")
+    dreams.model.script(add("Keeps four hives of bees", cursor))
+    dreams.model.script(finish(not_kept=[cursor]))
+    dreams.model.script("Done.")
+    page = words(get(client, f"/memory/runs/{dreams.run().pk}/"))
+    assert "You had this forgotten, so it was not written." in page
+    assert "That is final" not in page
+
+
+def test_runs_without_anything_to_do_are_one_row(
+    client: Client, dreams: Dreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What did something is not lost among them, they stay together across pages, and old ones
+    go."""
+    dreams.set(reviewEveryRuns=100)
+    for _ in range(3):
+        dreams.run("scheduled")
+    run = wrote(dreams, "Keeps bees.")
+    for _ in range(30):
+        last = dreams.run("scheduled")
+    page = words(get(client, "/memory/runs/"))
+    assert page.count("Nothing to do") == 2
+    assert "Nothing to do, 30 times" in page
+    assert "Nothing to do, 3 times" in page
+    assert f"Update {run.pk}," in page
+    assert f"Update {last.pk}," in page
+    asked = dreams.run("manual")
+    monkeypatch.setattr(runs, "KEPT_EMPTY", 5)
+    dreams.run("scheduled")
+    rows = DreamRun.objects.filter(status=DreamRun.NOTHING)
+    assert rows.filter(trigger="scheduled").count() == 5
+    assert rows.filter(pk=asked.pk).exists()
+    assert DreamRun.objects.filter(pk=run.pk).exists()
 
 
 def test_a_run_is_undone_as_it_was_shown_and_put_back(client: Client, dreams: Dreams) -> None:
@@ -191,11 +232,11 @@ def test_a_run_is_undone_as_it_was_shown_and_put_back(client: Client, dreams: Dr
     assert "Written since" in dreams.text()
     (dreams.root / MEMORY).write_text(text)
     answer = client.post(f"/memory/runs/{run.pk}/undo/", form, follow=True)
-    assert "Taken back: memory/MEMORY.md" in answer.content.decode()
+    assert "Undone: memory/MEMORY.md is put back" in answer.content.decode()
     assert "Keeps four hives" not in dreams.text()
     assert dreams.cursor < before
     page = get(client, f"/memory/runs/{run.pk}/")
-    assert "Taken back" in page
+    assert "Undone" in page
     # A second press of the first tab's form does nothing more.
     again = client.post(f"/memory/runs/{run.pk}/undo/", form, follow=True)
     assert "Nothing had to be done" in again.content.decode()
@@ -204,7 +245,7 @@ def test_a_run_is_undone_as_it_was_shown_and_put_back(client: Client, dreams: Dr
     form = dict(re.findall(r'name="(version|token)" value="(\w+)"', page))
     client.post(f"/memory/runs/{run.pk}/undo/", form)
     assert "Keeps four hives" in dreams.text()
-    assert "Taken back" not in words(get(client, f"/memory/runs/{run.pk}/"))
+    assert "Undone" not in words(get(client, f"/memory/runs/{run.pk}/"))
 
 
 def test_dream_is_told_what_was_taken_back(client: Client, dreams: Dreams) -> None:
@@ -216,7 +257,7 @@ def test_dream_is_told_what_was_taken_back(client: Client, dreams: Dreams) -> No
         page = get(client, f"/memory/runs/{run.pk}/")
         (href,) = re.findall(r'href="([^"]+undo/\?version=\w+)"', page)
         form = dict(re.findall(r'name="(version|token)" value="(\w+)"', get(client, href)))
-        client.post(f"/memory/runs/{run.pk}/undo/", form)
+        client.post(f"/memory/runs/{run.pk}/undo/", form | {"notes": "again"})
 
     def shown() -> str:
         dreams.model.script(finish(not_kept=[run.entries[0]["cursor"]]))
@@ -244,7 +285,7 @@ def test_dream_is_told_what_was_taken_back_of_the_soul(client: Client, dreams: D
             r'href="([^"]+undo/\?version=\w+)"', get(client, f"/memory/runs/{run.pk}/")
         )
         form = dict(re.findall(r'name="(version|token)" value="(\w+)"', get(client, href)))
-        client.post(f"/memory/runs/{run.pk}/undo/", form)
+        client.post(f"/memory/runs/{run.pk}/undo/", form | {"notes": "again"})
 
     def told() -> bool:
         dreams.model.script(finish(not_kept=[run.entries[0]["cursor"]]))
@@ -262,6 +303,25 @@ def test_dream_is_told_what_was_taken_back_of_the_soul(client: Client, dreams: D
     assert not told()
 
 
+def test_undoing_asks_whether_the_lines_may_come_back(client: Client, dreams: Dreams) -> None:
+    """By default what the update had added is kept out; who wants the notes tried again has nothing
+    forgotten for it."""
+    run = wrote(dreams, "Keeps four hives of bees")
+    path = f"/memory/runs/{run.pk}/undo/"
+    page = get(client, path)
+    assert re.search(r'name="notes" value="never" checked', page)
+    form = dict(re.findall(r'name="(version|token)" value="(\w+)"', page))
+    answer = client.post(path, form | {"notes": "never"}, follow=True)
+    assert "not saved again, unless you say it anew" in answer.content.decode()
+    assert suppression.match(dreams.root, "Keeps four hives of bees")
+    other = wrote(dreams, "Plays the viola on Sundays", "USER.md")
+    path = f"/memory/runs/{other.pk}/undo/"
+    form = dict(re.findall(r'name="(version|token)" value="(\w+)"', get(client, path)))
+    answer = client.post(path, form | {"notes": "again"}, follow=True)
+    assert "Its notes will be tried again" in answer.content.decode()
+    assert suppression.match(dreams.root, "Plays the viola on Sundays") is None
+
+
 def test_entries_of_an_older_run_are_offered_again_by_a_click(
     client: Client, dreams: Dreams
 ) -> None:
@@ -271,14 +331,14 @@ def test_entries_of_an_older_run_are_offered_again_by_a_click(
     page = get(client, f"/memory/runs/{old.pk}/undo/")
     form = dict(re.findall(r'name="(version|token)" value="(\w+)"', page))
     page = client.post(f"/memory/runs/{old.pk}/undo/", form, follow=True).content.decode()
-    assert "Offer its 1 entry to Dream again" in page
+    assert "Try its 1 note again" in page
     answer = client.post(f"/memory/runs/{old.pk}/offer", follow=True)
-    assert "1 entry is offered to Dream again" in answer.content.decode()
+    assert "1 note will be tried again" in answer.content.decode()
     assert list(DreamEntry.objects.values_list("cursor", "place")) == [
         (old.entries[0]["cursor"], "reoffered")
     ]
     again = client.post(f"/memory/runs/{old.pk}/offer", follow=True)
-    assert "wait for Dream already" in again.content.decode()
+    assert "will be tried again already" in again.content.decode()
     assert "Plays the viola" in dreams.text("USER.md")
 
 
@@ -289,17 +349,17 @@ def test_what_was_set_aside_is_offered_again(client: Client, dreams: Dreams) -> 
         DreamEntry.objects.create(
             workspace=dreams.workspace, cursor=cursor, place="set_aside", why=HOSTILE
         )
-    page = get(client, "/memory/")
-    assert "3 set aside" in words(page)
+    page = get(client, "/memory/overview/")
+    assert "3 could not be processed" in words(page)
     assert "<img src=x" not in page
     assert "<script>alert" not in page
     client.post("/memory/offer-again", {"cursor": [str(cursors[0]), "x", "9" * 40]})
     assert DreamEntry.objects.get(cursor=cursors[0]).place == "reoffered"
-    assert "2 set aside" in words(get(client, "/memory/"))
+    assert "2 could not be processed" in words(get(client, "/memory/overview/"))
     client.post("/memory/offer-again", {"all": "yes"})
     assert not DreamEntry.objects.filter(place="set_aside").exists()
     answer = client.post("/memory/offer-again", {"cursor": str(cursors[0])}, follow=True)
-    assert "none of these is set aside any more" in answer.content.decode()
+    assert "these will be tried again already" in answer.content.decode()
 
 
 def test_many_presses_at_once_begin_one_run(client: Client, dreams: Dreams) -> None:
@@ -322,9 +382,9 @@ def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dr
     assert "Nothing was started" in again.content.decode()
     assert again.redirect_chain[-1][0] == f"/memory/runs/{run.pk}/"
     page = again.content.decode()
-    assert "Waits for a worker" in page
+    assert "Starts soon" in page
     assert 'hx-trigger="every 1s"' in page
-    assert f"/memory/runs/{run.pk}/" in get(client, "/memory/")
+    assert f"/memory/runs/{run.pk}/" in get(client, "/memory/overview/")
     seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
     path = f"/memory/runs/{run.pk}/"
     assert client.get(path, {"seen": seen}, headers=HTMX).status_code == 204
@@ -336,7 +396,7 @@ def test_dream_now_leads_to_the_run_and_is_begun_once(client: Client, dreams: Dr
     DreamRun.objects.filter(pk=run.pk).update(state="ended", status="nothing_new")
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 286
-    assert "The run has ended: Nothing new" in answer.content.decode()
+    assert "The update has ended: Nothing new" in answer.content.decode()
 
 
 def test_a_dry_run_is_asked_for_left_and_found_again(
@@ -348,8 +408,8 @@ def test_a_dry_run_is_asked_for_left_and_found_again(
     path = client.post("/memory/rehearse")["Location"]
     assert client.post("/memory/rehearse")["Location"] == path
     page = get(client, path)
-    assert "Waits for a worker" in page
-    assert path in get(client, "/memory/")
+    assert "Starts soon" in page
+    assert path in get(client, "/memory/overview/")
     seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
     assert client.get(path, {"seen": seen}, headers=HTMX).status_code == 204
     dreams.model.script(add("Keeps four hives of bees", cursor))
@@ -357,17 +417,43 @@ def test_a_dry_run_is_asked_for_left_and_found_again(
     dreams.model.script("Done.")
     before = dreams.text()
     job = Job.objects.get()
-    working.carry_out(job.pk, rehearsing.work)
+    jobs.run_job(job.pk, dry_run.work)
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 286
     text = words(get(client, path))
-    assert "It would end so: Completed" in text
+    assert "It would end so: Done" in text
     assert "came: - Keeps four hives of bees" in text
-    assert f"Entry {cursor} Saved" in text
+    assert f"Note {cursor} Saved" in text
     assert dreams.text() == before
     assert dreams.cursor == 0
     assert path in get(client, f"/jobs/{job.pk}/")
     assert stranger.get(path).status_code == 404
+
+
+def test_the_history_says_by_day_what_became_of_each_note(client: Client, dreams: Dreams) -> None:
+    """What was saved, what was not kept and what waits, each with its own filter; what could not
+    be processed is no secret."""
+    first, second, third = dreams.say(
+        "- [durable] Keeps four hives of bees", "- [ephemeral] It rained", "- [durable] POISON"
+    )
+    dreams.model.script(add("Keeps four hives of bees", first))
+    dreams.model.script(finish(saved=[first], not_kept=[second, third]))
+    dreams.model.script("Done.")
+    run = dreams.run()
+    DreamEntry.objects.create(workspace=dreams.workspace, cursor=third, place="set_aside")
+    dreams.say("- [durable] Plays the viola")
+    page = words(get(client, "/memory/history/"))
+    assert "All 4 Waiting 1 Saved 1 Not kept 2" in page
+    assert page.index("Plays the viola") < page.index("Keeps four hives")
+    assert "Could not be processed" in page
+    assert f"update {run.pk}" in page
+    saved = words(get(client, "/memory/history/?show=saved"))
+    assert "Keeps four hives" in saved
+    assert "It rained" not in saved
+    waiting = words(get(client, "/memory/history/?show=waiting"))
+    assert "Plays the viola" in waiting
+    assert "Waits for the next update" in waiting
+    assert client.get("/memory/history/?show=x&page=99").status_code == 200
 
 
 def test_a_held_run_says_why_and_what_to_do(client: Client, dreams: Dreams) -> None:
@@ -377,21 +463,21 @@ def test_a_held_run_says_why_and_what_to_do(client: Client, dreams: Dreams) -> N
     dreams.model.script("There is nothing that I could add.")
     dreams.model.script("No.")
     assert dreams.run().status == "held"
-    page = words(get(client, "/memory/"))
-    assert "Held, 1 of 4" in page
+    page = words(get(client, "/memory/overview/"))
+    assert "Memory nearly full, 1 of 4" in page
     assert "USER.md is nearly full" in page
-    assert "raise its budget" in page
+    assert "raise its limit" in page
 
 
 def test_the_picture_is_drawn_anew_only_when_something_changed(
     client: Client, dreams: Dreams
 ) -> None:
     """A page that asks is told that there is nothing new, or gets what there is."""
-    page = get(client, "/memory/")
+    page = get(client, "/memory/overview/")
     seen = re.findall(r'id="seen" name="seen" value="([^"]*)"', page)[0]
-    assert client.get("/memory/", {"seen": seen}, headers=HTMX).status_code == 204
+    assert client.get("/memory/overview/", {"seen": seen}, headers=HTMX).status_code == 204
     dreams.say("- [durable] news")
-    answer = client.get("/memory/", {"seen": seen}, headers=HTMX)
+    answer = client.get("/memory/overview/", {"seen": seen}, headers=HTMX)
     assert answer.status_code == 200
     assert "<html" not in answer.content.decode()
     assert "<strong>1</strong> waiting" in answer.content.decode()
@@ -401,7 +487,7 @@ def test_a_page_of_another_workspace_loads_anew(client: Client, dreams: Dreams) 
     """Somebody switched in another tab: the numbers of one workspace never come into the page of
     another, and a run that is watched is no error."""
     run = wrote(dreams, "Keeps four hives of bees")
-    page = get(client, "/memory/")
+    page = get(client, "/memory/overview/")
     (shown,) = re.findall(r'data-workspace="([^"]+)"', page)
     other = Workspace.make(dreams.workspace.owner, "other")
     client.post(f"/settings/workspaces/{other.pk}/use")
@@ -417,19 +503,19 @@ def test_the_archive_is_searched_and_brought_back(client: Client, dreams: Dreams
     and named, and come back by the person's click."""
     (dreams.root / MEMORY).write_text("# Memory\n\n## Bees\n\n- Four hives behind the barn\n")
     run = wrote(dreams, "Likes rye bread in the morning")
-    forgotten.forget(dreams.root, "Four hives behind the barn", Actor("browser"))
-    forgotten.forget(dreams.root, "Likes rye bread in the morning", Actor("browser"))
+    suppression.forget(dreams.root, "Four hives behind the barn", Actor("browser"))
+    suppression.forget(dreams.root, "Likes rye bread in the morning", Actor("browser"))
     rye = archive.search(dreams.root, "rye")[0]
     page = words(get(client, "/memory/archive/"))
     assert "rye bread" not in page
     assert "2 texts on this page are left out" in page
-    stone = forgotten.tombstones(dreams.root)[-1]
+    stone = suppression.list_tombstones(dreams.root)[-1]
     assert "rye bread" in words(get(client, "/memory/forgotten/"))
     answer = client.post(f"/memory/forgotten/{stone.id}/lift", follow=True)
     assert "Jenny may know this again" in answer.content.decode()
     assert "rye bread" in words(get(client, "/memory/archive/?q=RYE"))
     assert "rye bread" in words(get(client, f"/memory/archive/?q={rye.id[:6]}"))
-    assert "Nothing in the archive has this" in words(get(client, "/memory/archive/?q=viola"))
+    assert "Nothing that was removed has this" in words(get(client, "/memory/archive/?q=viola"))
     page = words(get(client, f"/memory/archive/{rye.id}/"))
     assert "taken out by you, in the pages" in page
     answer = client.post(f"/memory/archive/{rye.id}/back", follow=True)
@@ -453,12 +539,12 @@ def test_the_archive_says_what_stands_in_a_file_again(client: Client, dreams: Dr
     (item,) = archive.listing(dreams.root)
     for path in ("/memory/archive/", "/memory/archive/?q=hives", f"/memory/archive/{item.id}/"):
         page = get(client, path)
-        assert f'href="/memory/files/{MEMORY}#line-5"' in page, path
+        assert f'href="/memory/files/{MEMORY}?from=5#line-5"' in page, path
         assert "again" in words(page)
         assert "/back" not in page
     found = recall.recall(dreams.root, "hives")
-    assert f"it stands in {MEMORY} again" in recalling.plain(found)
-    assert "Bring it back" not in recalling.markdown(found, lambda _: "x", lambda _: "x")
+    assert f"it stands in {MEMORY} again" in recall_text.plain(found)
+    assert "Bring it back" not in recall_text.markdown(found, lambda _: "x")
     workspace.write(MEMORY, b"# Memory\n")
     assert "Bring back" in words(get(client, "/memory/archive/"))
 
@@ -470,23 +556,23 @@ def test_lines_tell_where_they_come_from_and_are_pinned(client: Client, dreams: 
     path = f"/memory/files/{MEMORY}"
     page = get(client, path)
     assert f'href="/memory/runs/{run.pk}/"' in page
-    (number,) = re.findall(r'id="line-(\d+)">\s*<span class="number">', page)
-    key = re.findall(r'name="key" value="([0-9a-f]{64})"', page)[0]
+    (number,) = re.findall(r'id="line-(\d+)" tabindex="-1" data-row>', page)
+    (ref,) = re.findall(r'name="pin" value="([^"]+:[0-9a-f]{16}:[^"]+)"', page)
     why = words(get(client, f"{path}?line={number}"))
-    assert "It rests on entry 1" in why
+    assert "It rests on note 1" in why
     assert "- [durable] Keeps four hives" in why
     part = client.get(path, {"line": number}, headers=HTMX).content.decode()
-    assert "Entry 1" in part
+    assert "Note 1" in part
     assert "<html" not in part
     (dreams.root / MEMORY).write_text("- Another line\n" + dreams.text())
-    client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "on"})
+    client.post("/memory/lines/", {"pin": ref, "back": MEMORY})
     (pin,) = pins.pins(dreams.root, MEMORY)
     assert pin.text == "Keeps four hives of bees"
     assert "Pinned" in get(client, path)
-    client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "off"})
+    client.post("/memory/lines/", {"unpin": ref, "back": MEMORY})
     assert not pins.pins(dreams.root, MEMORY)
     (dreams.root / MEMORY).write_text("- Another line\n")
-    answer = client.post(f"/memory/pin/{MEMORY}", {"key": key, "pin": "on"}, follow=True)
+    answer = client.post("/memory/lines/", {"pin": ref, "back": MEMORY}, follow=True)
     assert "changed meanwhile, or is gone" in answer.content.decode()
     assert not pins.pins(dreams.root, MEMORY)
 
@@ -496,14 +582,14 @@ def test_only_memory_files_and_skills_have_lines(client: Client, dreams: Dreams,
     """Everything else is the file browser's."""
     (dreams.root / "notes.md").write_text("- a note\n")
     assert client.get(f"/memory/files/{path}").status_code == 404
-    assert client.post(f"/memory/pin/{path}", {"key": "file", "pin": "on"}).status_code == 404
+    assert client.post(f"/memory/pin/{path}", {"pin": "on"}).status_code == 404
 
 
 def test_hostile_text_is_only_text(client: Client, dreams: Dreams) -> None:
     """In entries, files, the archive, tombstones, reasons and outcomes: nothing of it is markup."""
     (dreams.root / MEMORY).write_text(f"# Memory\n\n## Notes\n\n- {HOSTILE}\n")
     (dreams.root / "USER.md").write_text(f"# {HOSTILE}\n\n## Notes\n\n- {HOSTILE}\n")
-    (cursor,) = dreams.say(f"- [durable] {HOSTILE}")
+    (cursor,) = dreams.say(f"- [durable] {HOSTILE}\n- [ephemeral] Keeps bees")
     dreams.model.script(
         add(HOSTILE, cursor, path="USER.md"),
         add("Keeps bees", cursor, path="USER.md"),
@@ -513,8 +599,8 @@ def test_hostile_text_is_only_text(client: Client, dreams: Dreams) -> None:
     dreams.model.script(HOSTILE)
     run = dreams.run()
     assert run.commits
-    DreamRun.objects.filter(pk=run.pk).update(sentence=HOSTILE, notes=[HOSTILE], model=HOSTILE)
-    forgotten.forget(dreams.root, HOSTILE, Actor("browser", reason=HOSTILE))
+    DreamRun.objects.filter(pk=run.pk).update(message=HOSTILE, notes=[HOSTILE], model=HOSTILE)
+    suppression.forget(dreams.root, HOSTILE, Actor("browser", reason=HOSTILE))
     item = archive.listing(dreams.root)[0]
     paths = [
         "/memory/",
@@ -536,9 +622,9 @@ def test_another_account_sees_nothing_of_it(
 ) -> None:
     """Runs, archived texts and tombstones of somebody else are not there, for any method."""
     run = wrote(dreams, "Keeps four hives of bees")
-    forgotten.forget(dreams.root, "Keeps four hives of bees", Actor("browser"))
+    suppression.forget(dreams.root, "Keeps four hives of bees", Actor("browser"))
     (item,) = archive.listing(dreams.root)
-    (stone,) = forgotten.tombstones(dreams.root)
+    (stone,) = suppression.list_tombstones(dreams.root)
     text = dreams.text()
     for path in (
         f"/memory/runs/{run.pk}/",
@@ -557,7 +643,7 @@ def test_another_account_sees_nothing_of_it(
     for path in ("/memory/", "/memory/runs/", "/memory/archive/", "/memory/forgotten/"):
         assert "hives" not in get(stranger, path)
     assert dreams.text() == text
-    assert forgotten.tombstones(dreams.root) == (stone,)
+    assert suppression.list_tombstones(dreams.root) == (stone,)
 
 
 def test_many_runs_and_entries_ask_the_database_no_oftener(client: Client, dreams: Dreams) -> None:
@@ -589,13 +675,13 @@ def test_many_runs_and_entries_ask_the_database_no_oftener(client: Client, dream
     (dreams.root / MEMORY).write_text(
         dreams.text() + "".join(f"- Line {at} of the file\n" for at in range(60))
     )
-    assert "10,002 waiting" in words(get(client, "/memory/"))
+    assert "10,002 waiting" in words(get(client, "/memory/overview/"))
     assert [_queries(client, path) for path in paths] == few
     seen: list[int] = []
     path = "/memory/runs/"
     while path:
         page = get(client, path)
-        seen += map(int, re.findall(r"Run (\d+),", page))
+        seen += map(int, re.findall(r"Update (\d+),", page))
         older = re.findall(r'href="\?before=(\d+)"', page)
         path = f"/memory/runs/?before={older[0]}" if older else ""
     assert len(seen) == len(set(seen)) == 1001
@@ -618,4 +704,4 @@ def test_a_run_that_is_not_there_and_odd_numbers(client: Client, dreams: Dreams)
     for odd in ("HEAD", "../../x", "0" * 40, run.commits[0][:8], "--all"):
         answer = client.get(f"/memory/runs/{run.pk}/undo/", {"version": odd})
         assert answer.status_code == 404, odd
-    assert book.offer_again(dreams.workspace, {1}) == 0
+    assert run_store.requeue_entries(dreams.workspace, {1}) == 0

@@ -9,10 +9,10 @@ from django.test import Client
 
 from jenny.accounts.models import Account, UpSpan, UsageDay
 from jenny.chat.models import Conversation, Turn
-from jenny.requesttimes import EDGES, Times
+from jenny.runtime.asgi_middleware import EDGES, Times
 from memory.models import DreamRun
 from settings_ui.exposition import gauge, render
-from settings_ui.management import measuring
+from settings_ui.services import metrics
 
 SAID = "a title that is nobody's business"
 LINE = re.compile(
@@ -23,7 +23,7 @@ LINE = re.compile(
 @pytest.fixture(autouse=True)
 def a_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees what another one's look found."""
-    monkeypatch.setattr(measuring._Kept, "text", "")
+    monkeypatch.setattr(metrics._Kept, "text", "")
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_numbers_and_nothing_else(read: Callable[..., str], ana: Account) -> Non
     assert workspace is not None
     chat = Conversation.objects.create(workspace=workspace, title=SAID)
     for reason in ("", "stopped", ""):
-        turn = Turn.objects.create(conversation=chat, state="done", reason=reason, sentence=SAID)
+        turn = Turn.objects.create(conversation=chat, state="done", reason=reason, message=SAID)
         Turn.objects.filter(pk=turn.pk).update(ended_at=turn.created_at)
     Turn.objects.create(conversation=chat)
     DreamRun.begin(workspace, "manual")

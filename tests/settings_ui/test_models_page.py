@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from jenny.accounts import access, connections
 from jenny.accounts.models import Account, ApiKey
-from jenny.workspace.config import load
+from jenny.chat.models import Conversation
+from jenny.workspace.config import load_config
 from tests.model_server import Fail, ModelServer, Say
 
 PAGE = "/settings/models/"
@@ -34,7 +36,7 @@ def row(client: Client, name: str) -> Any:
 def said(client: Client, url: str, **form: str) -> str:
     """POST a form, follow, and return the sentence on the page."""
     answer = client.post(url, form, follow=True)
-    assert answer.status_code == 200
+    assert answer.status_code == 200, answer.text
     return " ".join(str(message) for message in answer.context["messages"])
 
 
@@ -57,7 +59,7 @@ def test_a_key_connects_claude(client: Client, ana: Account, root: Path) -> None
         "••••mnop",
         True,
     )
-    assert load(root).presets["claude"].max_tokens == 500
+    assert load_config(root).presets["claude"].max_tokens == 500
     page = client.get(PAGE).text
     assert KEY not in page
     assert KEY[:12] not in page
@@ -148,7 +150,7 @@ def test_choosing_between_models(client: Client, root: Path) -> None:
     for name in ("home", "demo", "second"):
         assert name in said(client, "/settings/models/use", name=name)
         assert row(client, name).is_current
-        assert load(root).get("agents.defaults.model") == name
+        assert load_config(root).get("agents.defaults.model") == name
     assert client.post("/settings/models/use", {"name": "gone"}).status_code == 404
 
 
@@ -161,7 +163,7 @@ def test_the_environments_model_can_be_chosen(client: Client, root: Path, settin
     said(client, "/settings/models/use", name="environment")
     assert row(client, "environment").is_current
     assert "sk-env-secret" not in client.get(PAGE).text
-    assert load(root).get("agents.defaults.model") == ""
+    assert load_config(root).get("agents.defaults.model") == ""
 
 
 def test_a_wrong_variable_is_told(client: Client, settings: Any) -> None:
@@ -173,15 +175,28 @@ def test_a_wrong_variable_is_told(client: Client, settings: Any) -> None:
 def test_a_removed_preset_can_be_put_back(client: Client, root: Path) -> None:
     """Removing says so and offers to undo it; what was written by hand comes back as well."""
     said(client, PAGE, **LOCAL, name="home")
-    connections.put(root, "home", {"note": "by hand"}, use=False)
+    connections.save_preset(root, "home", {"note": "by hand"}, use=False)
     page = client.post("/settings/models/preset/home/remove", follow=True)
     assert "home is removed" in page.text
-    assert "home" not in load(root).presets
+    assert "home" not in load_config(root).presets
     assert "home is back" in said(client, "/settings/models/put-back")
     written = json.loads((root / "config.json").read_text())
     assert written["modelPresets"]["home"]["note"] == "by hand"
     assert written["agents"]["defaults"]["model"] == "home"
     assert client.post("/settings/models/put-back").status_code == 404
+
+
+def test_a_new_name_reaches_conversations_in_the_trash(client: Client, ana: Account) -> None:
+    """A conversation that is brought back after a rename still asks the model that it chose."""
+    said(client, PAGE, **LOCAL, name="home")
+    chat = Conversation.objects.create(
+        workspace=ana.current_workspace, preset="home", deleted_at=timezone.now()
+    )
+    url = "/settings/models/preset/home/"
+    form = {"model": "qwen", "baseUrl": LOCAL["baseUrl"], "name": "attic", **UNTRIED}
+    assert "home is called attic now" in said(client, url, **form)
+    chat.refresh_from_db()
+    assert chat.preset == "attic"
 
 
 def test_a_preset_that_is_not_there_is_not_found(client: Client) -> None:
@@ -208,20 +223,25 @@ def test_a_name_that_cannot_be_is_refused(
     answer = client.post(PAGE, {**LOCAL, "name": name})
     assert answer.status_code == 422
     assert complaint in answer.text
-    assert list(load(root).presets) == ["home"]
+    assert list(load_config(root).presets) == ["home"]
 
 
-def test_a_name_is_made_from_the_address(client: Client, root: Path) -> None:
-    """Two servers of the same name get two names."""
-    said(client, PAGE, **LOCAL)
+def test_a_name_is_made_from_the_model(client: Client, root: Path) -> None:
+    """The same model on two servers gets two names; the same connection is changed, not added, and
+    what was left empty stays."""
+    said(client, PAGE, **LOCAL, maxTokens="900")
     said(client, PAGE, **{**LOCAL, "baseUrl": "http://localhost:8080"})
-    assert list(load(root).presets) == ["localhost", "localhost-2"]
+    said(client, PAGE, **LOCAL)
+    found = load_config(root).presets
+    assert list(found) == ["qwen", "qwen-2"]
+    assert found["qwen"].max_tokens == 900
+    assert load_config(root).get("agents.defaults.model") == "qwen"
 
 
 @pytest.mark.parametrize("name", ["with space", "dotted.name", "plus+colon:1"])
 def test_names_made_by_hand_have_their_page(client: Client, root: Path, name: str) -> None:
     """config.json allows more than the form; what is there can be changed and removed."""
-    connections.put(root, name, {"model": "m"}, use=True)
+    connections.save_preset(root, name, {"model": "m"}, use=True)
     page = client.get(PAGE)
     assert page.status_code == 200
     url = next(part.split('"')[0] for part in page.text.split('href="') if "preset/" in part)
@@ -270,12 +290,12 @@ class TestButton:
 
     def test_without_a_key_nothing_is_asked(self, client: Client, root: Path) -> None:
         """Claude without a key: said at once."""
-        connections.put(root, "claude", {"model": "m", "baseUrl": ANTHROPIC}, use=True)
+        connections.save_preset(root, "claude", {"model": "m", "baseUrl": ANTHROPIC}, use=True)
         assert "needs an API key" in said(client, "/settings/models/test", name="claude")
 
     def test_a_name_that_is_gone(self, client: Client) -> None:
         """Removed in another tab meanwhile."""
-        assert "no model preset called gone" in said(client, "/settings/models/test", name="gone")
+        assert "no model called gone" in said(client, "/settings/models/test", name="gone")
 
 
 class TestTrying:
@@ -313,7 +333,7 @@ class TestTrying:
         assert KEY not in str(dict(client.session))
         assert answer.context["form"]["model"].value() == "m"
         assert ana.keys() == {}
-        assert "t" not in load(root).presets
+        assert "t" not in load_config(root).presets
 
     def test_it_can_be_saved_all_the_same(
         self, client: Client, model: ModelServer, form: dict[str, str], ana: Account
@@ -361,10 +381,10 @@ class TestTrying:
         same = {"model": "m", "baseUrl": model.url}
         assert "is saved" in said(client, url, **same, maxTokens="500")
         assert model.requests == []
-        model.script(Fail(404))
+        model.script(Fail(404, "not_found_error", "model: other"))
         answer = client.post(url, {**same, "model": "other"})
         assert answer.status_code == 422
         assert "does not know the model" in answer.text
-        assert load(root).presets["t"].model == "m"
+        assert load_config(root).presets["t"].model == "m"
         assert "is saved" in said(client, url, **{**same, "model": "other", "untried": "1"})
         assert model.requests[0].headers["authorization"] == f"Bearer {KEY}"

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from jenny.accounts import access, connections
+from jenny.accounts import access, connections, local_servers
+from jenny.accounts.local_servers import Product
 from jenny.accounts.models import Account
 from jenny.agent.tokens import Usage
 from jenny.chat.models import Conversation
-from jenny.workspace.config import load
-from settings_ui import local_servers
-from settings_ui.local_servers import Product
+from jenny.workspace.config import load_config
 from tests.settings_ui.test_models_page import LOCAL, PAGE, UNTRIED, row, said
 
 HOME = "/settings/models/preset/home/"
@@ -33,7 +32,7 @@ def home(client: Client) -> str:
 
 def dreams(root: Path) -> str:
     """Which model Dream asks."""
-    return str(load(root).get("agents.defaults.dream.modelOverride"))
+    return str(load_config(root).get("agents.defaults.dream.modelOverride"))
 
 
 class Server(BaseHTTPRequestHandler):
@@ -70,8 +69,8 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[type[Server], str]]
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     port = server.server_port
-    products = (Product("Ollama", port, "Update Ollama."),)
-    for name in ("look", "is_one"):
+    products = (Product("Ollama", port, "a newer Ollama"),)
+    for name in ("find_servers", "is_one"):
         function = getattr(local_servers, name)
         monkeypatch.setattr(function, "__defaults__", (products,))
     yield kind, f"http://127.0.0.1:{port}"
@@ -90,7 +89,7 @@ def test_prices_give_costs(client: Client, ana: Account, root: Path, home: str) 
     assert "$3 in, $15 out a million tokens" in client.get(PAGE).text
     assert 'value="0.3"' in client.get(HOME).text
     said(client, HOME, **BASE, inputPrice="", outputPrice="", cacheReadPrice="")
-    assert load(root).presets["home"].input_price is None
+    assert load_config(root).presets["home"].input_price is None
     assert "inputPrice" not in (root / "config.json").read_text()
 
 
@@ -123,7 +122,7 @@ def test_a_script_that_knows_fewer_fields_takes_none_away(
     """A form without the prices leaves them; so a page of an older version does."""
     said(client, HOME, **BASE, **PRICES)
     said(client, HOME, **BASE, maxTokens="900")
-    found = load(root).presets["home"]
+    found = load_config(root).presets["home"]
     assert (found.max_tokens, found.input_price, found.output_price) == (900, 3.0, 15.0)
 
 
@@ -132,13 +131,13 @@ def test_a_new_name_is_followed_everywhere(
 ) -> None:
     """By the default, by Dream, by conversations; what nobody here knows stays, and its place."""
     said(client, PAGE, **LOCAL, name="other")
-    connections.put(root, "home", {"note": "by hand"}, use=True)
+    connections.save_preset(root, "home", {"note": "by hand"}, use=True)
     connections.assign(root, "home", "home")
     chat = Conversation.objects.create(workspace=ana.current_workspace, preset="home")
     assert "is called house now" in said(client, HOME, **BASE, name="house")
     chat.refresh_from_db()
     assert chat.preset == "house"
-    assert (load(root).get("agents.defaults.model"), dreams(root)) == ("house", "house")
+    assert (load_config(root).get("agents.defaults.model"), dreams(root)) == ("house", "house")
     raw = json.loads((root / "config.json").read_text())
     assert list(raw["modelPresets"]) == ["house", "other"]
     assert raw["modelPresets"]["house"]["note"] == "by hand"
@@ -154,7 +153,7 @@ def test_a_key_says_what_it_is_for(client: Client, root: Path, home: str) -> Non
     (key,) = client.get(PAGE).context["keys"]
     assert (key["row"].origin, key["used_by"]) == (place, ["home"])
     said(client, HOME, **BASE | {"baseUrl": "http://localhost:1"}, **UNTRIED)
-    assert "for no preset of this workspace" in client.get(PAGE).text
+    assert "for no model of this workspace" in client.get(PAGE).text
 
 
 def test_a_copy_is_another_preset(client: Client, root: Path, home: str) -> None:
@@ -162,8 +161,8 @@ def test_a_copy_is_another_preset(client: Client, root: Path, home: str) -> None
     said(client, HOME, **BASE, **PRICES)
     for _ in range(2):
         said(client, f"{HOME}copy")
-    assert list(load(root).presets) == ["home", "home-2", "home-3"]
-    assert load(root).presets["home-3"].output_price == 15
+    assert list(load_config(root).presets) == ["home", "home-2", "home-3"]
+    assert load_config(root).presets["home-3"].output_price == 15
     assert client.post("/settings/models/preset/gone/copy").status_code == 404
 
 
@@ -172,13 +171,13 @@ def test_what_is_asked_for_what(client: Client, root: Path, home: str) -> None:
     said(client, PAGE, **LOCAL, name="small")
     url = "/settings/models/assign"
     assert "Saved" in said(client, url, model="home", modelOverride="small")
-    assert row(client, "home").uses == ("chat, titles and summaries", "the gardener")
+    assert row(client, "home").uses == ("chat, titles and summaries", "tidying of projects")
     assert row(client, "small").uses == ("Dream",)
     assert "Nothing was written" in said(client, url, model="home", modelOverride="small")
     assert "Nothing was saved" in said(client, url, model="home", modelOverride="gone")
     assert dreams(root) == "small"
     said(client, url, model="demo", modelOverride="")
-    assert (load(root).get("agents.defaults.model"), dreams(root)) == ("demo", "")
+    assert (load_config(root).get("agents.defaults.model"), dreams(root)) == ("demo", "")
 
 
 def test_deleting_one_in_use_says_what_happens(
@@ -192,7 +191,7 @@ def test_deleting_one_in_use_says_what_happens(
     assert "Dream asks the model that answers in chats" in page
     assert "One conversation chose it by name" in page
     client.post(f"{HOME}remove")
-    assert not load(root).problems
+    assert not load_config(root).problems
     assert dreams(root) == ""
     said(client, "/settings/models/put-back")
     assert dreams(root) == "home"
@@ -204,7 +203,7 @@ def test_two_savers_at_once_lose_nothing(client: Client, root: Path, home: str) 
 
     def make(number: int) -> None:
         gate.wait()
-        connections.put(root, f"p{number}", {"model": "m"}, use=False)
+        connections.save_preset(root, f"p{number}", {"model": "m"}, use=False)
 
     threads = [threading.Thread(target=make, args=[number]) for number in range(5)]
     for thread in threads:
@@ -213,8 +212,8 @@ def test_two_savers_at_once_lose_nothing(client: Client, root: Path, home: str) 
     said(client, HOME, **BASE, **PRICES)
     for thread in threads:
         thread.join()
-    assert set(load(root).presets) == {"home", *(f"p{number}" for number in range(5))}
-    assert load(root).presets["home"].input_price == 3
+    assert set(load_config(root).presets) == {"home", *(f"p{number}" for number in range(5))}
+    assert load_config(root).presets["home"].input_price == 3
 
 
 class TestServersHere:
@@ -231,7 +230,7 @@ class TestServersHere:
         name = "qwen3-8b"
         form = {"baseUrl": url, "model": "qwen3:8b"}
         assert f"{name} is added" in said(client, "/settings/models/add", **form)
-        assert load(root).presets[name].base_url == url
+        assert load_config(root).presets[name].base_url == url
         assert row(client, "demo").is_current
 
     def test_what_is_missing_is_said(self, client: Client, local: tuple[type[Server], str]) -> None:
@@ -245,13 +244,13 @@ class TestServersHere:
             return answer.text
 
         kind.knows = False
-        assert "does not know the Messages API" in looked()
+        assert "does not work with Jenny. She needs a newer Ollama" in looked()
         kind.knows, kind.models = True, {"data": []}
         assert "no model yet" in looked()
         kind.status = 401
         assert "wants a key" in looked()
         kind.status, kind.models = 200, ["something", "else"]
-        assert "Nobody answered" in looked()
+        assert "No model server answered" in looked()
 
     def test_nobody_is_asked_unasked(
         self, client: Client, local: tuple[type[Server], str], monkeypatch: pytest.MonkeyPatch
@@ -275,7 +274,7 @@ class TestServersHere:
         kind, _ = local
         odd = [{"id": "a\nb"}, {"id": 7}, {"id": "x" * 300}, "no", {"id": "fine"}, {"id": "fine"}]
         kind.models = {"data": odd}
-        assert local_servers.look()[0].models == ("fine",)
+        assert local_servers.find_servers()[0].models == ("fine",)
 
 
 def test_a_form_takes_back_nothing_that_others_saved_since(
@@ -288,5 +287,5 @@ def test_a_form_takes_back_nothing_that_others_saved_since(
     old = {name.removeprefix("was."): value for name, value in was.items()} | was
     said(client, HOME, **old | UNTRIED | {"model": "qwen-2"})
     said(client, HOME, **old | PRICES)
-    found = load(root).presets["home"]
+    found = load_config(root).presets["home"]
     assert (found.model, found.input_price) == ("qwen-2", 3.0)

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
-from jenny.accounts import access, connections, usage_kinds
-from jenny.accounts.management import gate
+from jenny.accounts import access, connections
 from jenny.accounts.models import Account, Workspace
+from jenny.accounts.services import usage
 from jenny.agent.errors import CallsPaused
+from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
-from jenny.workspace.config import load
-from memory.management.dreaming import asking
+from jenny.workspace.config import load_config
+from memory.services.dream import start_run
 from settings_ui import privacy
 from tests.model_server import Gate, ModelServer
 from tests.settings_ui.test_models_page import said
@@ -37,24 +39,31 @@ def test_with_the_demo_model_nothing_leaves(client: Client) -> None:
         assert f"<dt>{kind}</dt>" in page.text
 
 
-def test_every_kind_of_run_says_what_it_sends() -> None:
+def test_every_kind_of_run_says_what_it_sends(client: Client) -> None:
     """A kind that is new and that nobody described is a gap in what the page promises."""
-    told = [kind for one in privacy.SENT for kind in one.kinds]
-    assert sorted(told) == sorted(usage_kinds.LABELS)
+    page = client.get(PAGE).text
+    for kind in USAGE_KINDS.values():
+        assert f"<dt>{kind.label}</dt><dd>{escape(kind.privacy)}</dd>" in page
 
 
 def test_each_preset_host_is_named_with_what_it_is_asked_for(
     client: Client, root: Path, ana: Account
 ) -> None:
     """Worked out from the settings and from the conversations, not from a text."""
-    connections.put(root, "far", {"model": "m", "baseUrl": "https://models.example"}, use=True)
-    connections.put(root, "near", {"model": "q", "baseUrl": "http://localhost:11434"}, use=False)
-    connections.put(root, "lan", {"model": "z", "baseUrl": "http://192.168.1.9:8000"}, use=False)
+    connections.save_preset(
+        root, "far", {"model": "m", "baseUrl": "https://models.example"}, use=True
+    )
+    connections.save_preset(
+        root, "near", {"model": "q", "baseUrl": "http://localhost:11434"}, use=False
+    )
+    connections.save_preset(
+        root, "lan", {"model": "z", "baseUrl": "http://192.168.1.9:8000"}, use=False
+    )
     page = client.get(PAGE).text
     assert "goes to models.example, and to nobody else" in page
     assert recipient(client, "models.example").models[0].uses == (
         "chat, titles and summaries",
-        "the gardener",
+        "tidying of projects",
         "Dream",
     )
     assert recipient(client, "localhost:11434").place == "machine"
@@ -64,7 +73,7 @@ def test_each_preset_host_is_named_with_what_it_is_asked_for(
     raw = json.loads((root / "config.json").read_text())
     raw["agents"]["defaults"]["dream"] = {"modelOverride": "near"}
     (root / "config.json").write_text(json.dumps(raw))
-    assert "192.168.1.9:8000" in client.get(PAGE).context["sentence"]
+    assert "192.168.1.9:8000" in client.get(PAGE).context["message"]
     assert recipient(client, "192.168.1.9:8000").models[0].uses == ("2 conversations",)
     assert recipient(client, "localhost:11434").models[0].uses == ("Dream",)
 
@@ -73,7 +82,9 @@ def test_other_peoples_conversations_are_not_counted(client: Client, root: Path)
     """Nothing of another account's is on the page."""
     other = Account.objects.make_account("bob", "a long enough password", "UTC")
     Conversation.objects.create(workspace=other.current_workspace, preset="secretive")
-    connections.put(root, "secretive", {"model": "m", "baseUrl": "https://x.example"}, use=False)
+    connections.save_preset(
+        root, "secretive", {"model": "m", "baseUrl": "https://x.example"}, use=False
+    )
     assert not recipient(client, "x.example").is_used
 
 
@@ -96,12 +107,12 @@ def test_where_an_address_is(address: str, place: str) -> None:
 def test_the_switch_is_written_and_said_everywhere(client: Client, root: Path) -> None:
     """In config.json, so that it travels; a second click says that nothing changed."""
     assert "All model calls are paused" in said(client, PAGE, **PAUSE)
-    assert load(root).get(gate.PAUSE) is True
+    assert load_config(root).get(usage.PAUSE) is True
     assert "were paused already" in said(client, PAGE, **PAUSE)
     assert "All model calls are paused" in client.get("/chat/").text
     assert "All model calls are paused" in said(client, "/settings/models/test", name="demo")
     assert "resumed" in said(client, PAGE, **RESUME)
-    assert load(root).get(gate.PAUSE) is False
+    assert load_config(root).get(usage.PAUSE) is False
     assert "were not paused" in said(client, PAGE, **RESUME)
     assert "All model calls are paused in" not in client.get("/chat/").text
 
@@ -124,7 +135,7 @@ def test_a_new_connection_is_not_tried_while_paused(
     assert "All model calls are paused" in answer.text
     assert not model.requests
     said(client, "/settings/models/", **form, untried="1")
-    assert "t" in load(root).presets
+    assert "t" in load_config(root).presets
 
 
 def test_another_workspace_is_not_paused(client: Client, ana: Account) -> None:
@@ -135,8 +146,8 @@ def test_another_workspace_is_not_paused(client: Client, ana: Account) -> None:
     with pytest.raises(CallsPaused):
         access.model_for(ana.current_workspace)
     assert access.model_for(other)[0].is_demo
-    assert asking.ask(ana.current_workspace, "manual").run is None
-    assert asking.ask(other, "manual").run is not None
+    assert start_run.start_run(ana.current_workspace, "manual").run is None
+    assert start_run.start_run(other, "manual").run is not None
 
 
 def test_what_is_paused_waits_and_goes_on(place: Place, words: str) -> None:
@@ -175,8 +186,8 @@ def test_a_broken_file_does_not_stop_the_switch(client: Client, root: Path, text
     (root / "config.json").write_text(text)
     assert client.get(PAGE).status_code == 200
     assert "are paused" in said(client, PAGE, **PAUSE)
-    found = load(root)
-    assert found.get(gate.PAUSE) is True
+    found = load_config(root)
+    assert found.get(usage.PAUSE) is True
     assert found.get("agents.defaults.maxMessages") == 77
     assert text == "" or [
         file for file in root.glob("config.corrupt-*") if file.read_text() == text

@@ -9,8 +9,8 @@ from jenny.accounts.models import Account
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory import consents, skills, switched_off
-from settings_ui.skills import Row, every
+from memory import consents, disabled_skills, skills
+from settings_ui.skills import Row, list_skills
 from tests.settings_ui.test_models_page import said
 
 PAGE = "/settings/skills/"
@@ -31,7 +31,7 @@ def make(root: Path, name: str, text: str) -> Path:
 
 def row(root: Path, name: str) -> Row:
     """A skill as the page shows it."""
-    return next(one for one in every(root).rows if one.skill.name == name)
+    return next(one for one in list_skills(root).rows if one.skill.name == name)
 
 
 def change(client: Client, name: str, act: str, **more: str) -> str:
@@ -58,7 +58,7 @@ def test_all_are_listed_with_whose_they_are_and_what_they_cost(client: Client, r
     assert row(root, "report").reach == "waits"
     assert row(root, "odd").reach == row(root, "CON").reach == "broken"
     assert "Not loaded:" in page.text
-    assert page.context["tokens"] == sum(one.tokens for one in every(root).rows) > 0
+    assert page.context["tokens"] == sum(one.tokens for one in list_skills(root).rows) > 0
 
 
 def test_one_is_shown_rendered_and_safe(client: Client, root: Path) -> None:
@@ -83,14 +83,14 @@ def test_a_skill_that_is_switched_off_is_in_no_prompt(
     """Bundled ones too; the file is not touched, and the decision lies in the workspace."""
     file = make(root, "tea", MINE)
     assert name in prompt(root)
-    assert "in no prompt" in change(client, name, "off")
+    assert "not read from now on" in change(client, name, "off")
     assert name not in prompt(root)
     assert name not in {one.name for one in skills.listing(root)}
     assert row(root, name).tokens == 0
     assert file.read_text() == MINE
-    assert (root / switched_off.PATH).exists()
+    assert (root / disabled_skills.PATH).exists()
     assert "was so already" in change(client, name, "off")
-    assert "in prompts again" in change(client, name, "on")
+    assert "is read again" in change(client, name, "on")
     assert name in prompt(root)
 
 
@@ -162,4 +162,4 @@ def test_wrong_acts_and_strangers(client: Client, ana: Account, root: Path) -> N
     bob.force_login(Account.objects.make_account("bob", "a long enough password", "UTC"))
     assert bob.get(f"{PAGE}tea/").status_code == 404
     assert bob.post(f"{PAGE}tea/change", {"act": "off"}).status_code == 404
-    assert not switched_off.names_off(root)
+    assert not disabled_skills.names_off(root)

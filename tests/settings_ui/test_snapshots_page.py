@@ -1,7 +1,8 @@
 """The Snapshots pages: what was is found, compared and brought back, by its owner alone."""
 
 import json
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ from asgiref.sync import async_to_sync
 from django.test import Client
 from django.utils import timezone
 
-from jenny.accounts.management import working
 from jenny.accounts.models import Account, Job, Workspace
+from jenny.accounts.services import jobs
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.snapshots import shelf
-from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
-from memory.management import restoring, snapshots
+from jenny.workspace.snapshots import reader
+from jenny.workspace.versions.commits import RunNote, begin_run, commit_pending, commit_run
 from memory.models import DreamEntry, DreamRun, SnapshotState
+from memory.services import restores, snapshots
 from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are carried out by the tests themselves."""
-    monkeypatch.setattr("jenny.accounts.management.working.send", lambda job: True)
+    monkeypatch.setattr("jenny.accounts.services.jobs.send_job", lambda job: True)
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def shot(workspace: Workspace, root: Path) -> str:
     (root / "notes").mkdir()
     (root / "notes/plan.md").write_text("# Plan\n\nas it was\n")
     (root / "notes/<script>.md").write_text("odd")
-    found = snapshots.take(workspace, "manual", label="before the <b>move</b>").snapshot.id
+    found = snapshots.take_snapshot(workspace, "manual", label="before the <b>move</b>").snapshot.id
     (root / "USER.md").write_text("# User\n\n- Pruned badly\n")
     (root / "notes/plan.md").write_text("# Plan\n\nas it is\n")
     (root / "notes/later.md").write_text("later")
@@ -74,7 +75,7 @@ def restored(client: Client, path: str) -> Job:
     assert answer.status_code == 302
     job = Job.objects.latest("pk")
     assert answer["Location"] == f"/jobs/{job.pk}/"
-    working.carry_out(job.pk, restoring.work)
+    jobs.run_job(job.pk, restores.run_restore)
     job.refresh_from_db()
     return job
 
@@ -94,10 +95,35 @@ def test_the_list_tells_the_nets_apart(client: Client, shot: str) -> None:
 def test_one_is_taken_by_hand(client: Client, workspace: Workspace, shot: str) -> None:
     """With words to find it by; where nothing changed there is none, and the page says so."""
     answer = client.post("/snapshots/take", {"label": "holiday"}, follow=True)
-    assert "was taken by hand" in answer.content.decode()
-    assert shelf.snapshots(snapshots.store_of(workspace))[0].label == "holiday"
+    assert "A snapshot was taken by hand" in answer.content.decode()
+    newest = reader.list_snapshots(snapshots.store_of(workspace))[0]
+    assert newest.label == "holiday"
+    assert newest.id not in re.sub(r"<[^>]*>", "", answer.content.decode())
     answer = client.post("/snapshots/take", {}, follow=True)
     assert "no new one was needed" in answer.content.decode()
+
+
+def test_seconds_tell_snapshots_of_one_minute_apart(
+    client: Client, workspace: Workspace, root: Path
+) -> None:
+    """A snapshot that is alone in its minute shows no seconds."""
+    for number, seconds in enumerate((0, 20, 120)):
+        (root / "USER.md").write_text(f"- {number}\n")
+        now = datetime(2026, 11, 30, 22, 42, tzinfo=UTC) + timedelta(seconds=seconds)
+        snapshots.take_snapshot(workspace, "manual", now=now)
+    times = re.findall(r"<time[^>]*>([^<]*)</time></a>", text_of(client, "/snapshots/"))
+    assert [len(time.rpartition(", ")[2]) for time in times] == [5, 8, 8]
+
+
+def test_times_are_those_of_the_person_s_zone(
+    client: Client, workspace: Workspace, root: Path
+) -> None:
+    """Pages say the person's time, not the server's."""
+    Account.objects.filter(pk=workspace.owner_id).update(time_zone="Asia/Tokyo")
+    now = datetime(2026, 11, 30, 22, 42, tzinfo=UTC)
+    shot = snapshots.take_snapshot(workspace, "manual", now=now).snapshot
+    assert "1 December 2026, 07:42" in text_of(client, "/snapshots/")
+    assert "Snapshot of 1 Dec 2026, 07:42" in text_of(client, f"/snapshots/{shot.id}/")
 
 
 def test_any_file_as_it_was(client: Client, shot: str) -> None:
@@ -130,13 +156,19 @@ def test_what_is_not_there_is_told(client: Client, shot: str, path: str) -> None
 
 
 def test_what_differs_from_now_and_from_another(client: Client, workspace, shot: str) -> None:
-    """Between then and now, or two snapshots in either order; a file's lines side by side."""
+    """Between then and now, or two snapshots in either order; a file's lines below each other, as
+    wherever a difference is shown."""
+    (workspace.root / "memory/.dream_review").write_text("{}")
     page = text_of(client, f"/snapshots/{shot}/diff/")
-    assert all(path in page for path in ("USER.md", "notes/plan.md", "notes/later.md"))
+    shown, _, folded = page.partition("<summary>1 hidden file</summary>")
+    assert all(path in shown for path in ("USER.md", "notes/plan.md", "notes/later.md"))
+    assert "memory/.dream_review" not in shown
+    assert "memory/.dream_review" in folded
     lines = text_of(client, f"/snapshots/{shot}/diff/?path=notes/plan.md")
-    assert "<del>as it was</del>" in lines
-    assert "<ins>as it is</ins>" in lines
-    newer = snapshots.take(workspace, "manual").snapshot.id
+    assert lines.count('<div class="diff"') == 1
+    went, came = lines.index("<del>as it was</del>"), lines.index("<ins>as it is</ins>")
+    assert went < lines.index('<tr class="came">') < came
+    newer = snapshots.take_snapshot(workspace, "manual").snapshot.id
     one = text_of(client, f"/snapshots/{shot}/diff/?to={newer}&path=notes/plan.md")
     other = text_of(client, f"/snapshots/{newer}/diff/?to={shot}&path=notes/plan.md")
     assert "<del>as it was</del>" in one
@@ -153,8 +185,10 @@ def test_everything_is_restored_with_a_plan_and_undone(
     page = text_of(client, path)
     assert all(name in page for name in ("USER.md", "notes/plan.md", "notes/later.md"))
     job = restored(client, path)
-    assert job.state == "done", job.sentence
-    assert "2 files changed and 1 file removed" in job.sentence
+    assert job.state == "done", job.message
+    assert "2 files changed and 1 file removed" in job.message
+    assert re.search(r"the snapshot of \d+ \w+ \d{4}, \d\d:\d\d, taken by hand", job.message)
+    assert shot not in job.message
     assert (root / "notes/plan.md").read_text() == "# Plan\n\nas it was\n"
     assert not (root / "notes/later.md").exists()
     assert "There is nothing to do" in text_of(client, path)
@@ -164,6 +198,23 @@ def test_everything_is_restored_with_a_plan_and_undone(
     assert restored(client, undo).state == "done"
     assert (root / "USER.md").read_text() == "# User\n\n- Pruned badly\n"
     assert (root / "notes/later.md").read_text() == "later"
+
+
+def test_a_long_plan_names_some_files_in_its_headings(
+    client: Client, root: Path, shot: str
+) -> None:
+    """A list that is folded for its length says which files it has, people's own first."""
+    for number in range(18):
+        (root / f"notes/n{number:02}.md").write_text("later")
+    (root / "memory/.dream_review").write_text("{}")
+    page = text_of(client, f"/snapshots/{shot}/restore/")
+    headings = re.findall(r"<summary>(.*?)</summary>", page, re.DOTALL)
+    (heading,) = (one for one in headings if "Is deleted" in one)
+    told = " ".join(re.sub(r"<[^>]*>", "", heading).split())
+    assert told == (
+        "20 Is deleted, since it was made later: notes/later.md, notes/n00.md, notes/n01.md "
+        "and 17 more"
+    )
 
 
 def test_one_file_is_restored(client: Client, root: Path, shot: str) -> None:
@@ -188,10 +239,10 @@ def test_a_plan_that_is_not_true_any_more_asks_again(client: Client, root: Path,
     token = client.get(path).context["plan"].token
     client.post(path, {"token": token})
     (root / "notes/even-newer.md").write_text("x")
-    job = working.carry_out(Job.objects.get().pk, restoring.work)
+    job = jobs.run_job(Job.objects.get().pk, restores.run_restore)
     assert job is not None
     assert job.state == "failed"
-    assert "Nothing was changed" in job.sentence
+    assert "Nothing was changed" in job.message
     assert (root / "USER.md").read_text() == "# User\n\n- Pruned badly\n"
     assert "The last restore did not work" in text_of(client, "/snapshots/")
 
@@ -203,7 +254,7 @@ def test_what_a_hand_took_out_stays_away_and_is_shown_before(
     and lets it back where that was not meant."""
     (root / "USER.md").write_text("# User\n\n- Lives in Bern\n- Has two cats\n")
     commit_pending(root)
-    shot = snapshots.take(workspace, "manual").snapshot.id
+    shot = snapshots.take_snapshot(workspace, "manual").snapshot.id
     (root / "USER.md").write_text("# User\n\n- Lives in Bern\n")
     (root / "new.md").write_text("x")
     path = f"/snapshots/{shot}/restore/"
@@ -236,7 +287,7 @@ def test_dream_is_stopped_with_a_word_and_sees_its_entries_again(
     write = (root / "memory/history.jsonl").write_text
     rows = [{"cursor": n, "timestamp": "2026-01-01 10:00", "content": f"f{n}"} for n in (1, 2, 3)]
     write("".join(json.dumps(row) + "\n" for row in rows))
-    shot = snapshots.take(workspace, "manual").snapshot.id
+    shot = snapshots.take_snapshot(workspace, "manual").snapshot.id
     (root / "memory/.dream_cursor").write_text("2\n")
     run = DreamRun.begin(workspace, "manual")
     assert run is not None
@@ -246,17 +297,18 @@ def test_dream_is_stopped_with_a_word_and_sees_its_entries_again(
     open_workspace(root, Actor("dream", run=run.name)).write("USER.md", b"# User\n\n- Half\n")
     assert "Dream is at work" in text_of(client, f"/snapshots/{shot}/restore/")
     job = restored(client, f"/snapshots/{shot}/restore/")
-    assert job.state == "done", job.sentence
+    assert job.state == "done", job.message
     run.refresh_from_db()
     assert (run.state, run.status) == ("ended", "interrupted")
-    assert "restored" in run.sentence
+    assert "restored" in run.message
     assert not run.may_write()
-    assert "stopped" in job.sentence
+    assert "stopped" in job.message
     found = DreamEntry.objects.filter(workspace=workspace, place="reoffered")
     assert sorted(found.values_list("cursor", flat=True)) == [1, 2]
     versions = text_of(client, "/snapshots/versions/")
-    assert "manual run (part 1)" in versions or "interrupted run" in versions
-    assert "From snapshot" in versions or "from snapshot" in versions
+    assert "Memory update, started by hand (part 1)" in versions or "interrupted" in versions
+    assert "Restored a snapshot" in versions
+    assert shot not in versions
 
 
 def test_settings_that_go_back_are_told_of(
@@ -264,7 +316,9 @@ def test_settings_that_go_back_are_told_of(
 ) -> None:
     """Somebody may have paused all calls since, and learn too late that they go out again."""
     assert "calls to them are paused" not in text_of(client, f"/snapshots/{shot}/restore/")
-    config.change(root, lambda data: data.setdefault("privacy", {}).update(pauseModelCalls=True))
+    config.change_config(
+        root, lambda data: data.setdefault("privacy", {}).update(pauseModelCalls=True)
+    )
     assert "calls to them are paused" in text_of(client, f"/snapshots/{shot}/restore/")
 
 
@@ -272,15 +326,15 @@ def test_a_restore_that_died_is_told_as_it_is(
     client: Client, workspace: Workspace, root: Path, shot: str
 ) -> None:
     """Killed before anything landed: nothing was changed. Killed afterwards: all of it is there."""
-    job = restoring.begin(workspace, None, shot, "", token="")
+    job = restores.start_restore(workspace, None, shot, "", token="")
     assert job.claim()
-    assert "Nothing was changed" in restoring.after_death(job)
-    restoring.by_command(workspace, shot, "", progress=lambda percent, doing: None)
-    assert "finished" in restoring.after_death(job)
+    assert "Nothing was changed" in restores.after_death(job)
+    restores.by_command(workspace, shot, "", progress=lambda percent, doing: None)
+    assert "finished" in restores.after_death(job)
     # Somebody went on since: nobody knows any more, and nothing is claimed.
     job.arguments["token"] = "what was agreed to"
     (root / "later.md").write_text("later\n")
-    assert "cannot be told" in restoring.after_death(job)
+    assert "cannot be told" in restores.after_death(job)
 
 
 def test_how_long_they_are_kept(client: Client, workspace: Workspace, root: Path) -> None:
@@ -288,17 +342,17 @@ def test_how_long_they_are_kept(client: Client, workspace: Workspace, root: Path
     long_ago = timezone.now() - timedelta(days=60)
     for number in range(25):
         (root / "n.md").write_text(str(number))
-        snapshots.take(workspace, "manual", now=long_ago + timedelta(minutes=number))
+        snapshots.take_snapshot(workspace, "manual", now=long_ago + timedelta(minutes=number))
     page = client.post("/snapshots/keep/", {"snapshots.keepFor": "month"})
     assert page.status_code == 422
     assert "5 snapshots" in page.content.decode()
-    assert config.load(root).get("snapshots.keepFor") == "forever"
-    assert len(shelf.snapshots(snapshots.store_of(workspace))) == 25
+    assert config.load_config(root).get("snapshots.keepFor") == "forever"
+    assert len(reader.list_snapshots(snapshots.store_of(workspace))) == 25
     sent = {"snapshots.keepFor": "month", "confirm": "yes"}
     done = client.post("/snapshots/keep/", sent, follow=True)
     assert "5 snapshots deleted" in done.content.decode()
-    assert config.load(root).get("snapshots.keepFor") == "month"
-    assert len(shelf.snapshots(snapshots.store_of(workspace))) == 20
+    assert config.load_config(root).get("snapshots.keepFor") == "month"
+    assert len(reader.list_snapshots(snapshots.store_of(workspace))) == 20
     assert client.post("/snapshots/keep/", {"snapshots.keepFor": "forever"}).status_code == 302
     assert client.post("/snapshots/keep/", {"snapshots.keepFor": "soon"}).status_code == 422
 
@@ -310,7 +364,7 @@ def test_a_horizon_shortened_by_hand_is_asked_about(
     long_ago = timezone.now() - timedelta(days=60)
     for number in range(22):
         (root / "n.md").write_text(str(number))
-        snapshots.take(workspace, "manual", now=long_ago + timedelta(minutes=number))
+        snapshots.take_snapshot(workspace, "manual", now=long_ago + timedelta(minutes=number))
     (root / "config.json").write_text('{"snapshots": {"keepFor": "week"}, "configVersion": 1}')
     assert "Nothing is deleted before you say so" in text_of(client, "/snapshots/")
     assert "This deletes snapshots for good" in text_of(client, "/snapshots/keep/")
@@ -343,31 +397,33 @@ def test_a_version_is_undone_with_its_plan(client: Client, root: Path) -> None:
     """What a run changed is shown, then taken back; that can be taken back as well."""
     before = (root / "USER.md").read_bytes()
     sha = dreamed(root, "# User\n\n- Pruned badly\n")
-    page = client.get(f"/snapshots/versions/{sha}/")
-    assert "as it left it" in page.content.decode()
-    assert "<ins>- Pruned badly</ins>" in page.content.decode()
+    page = text_of(client, f"/snapshots/versions/{sha}/")
+    assert "- Pruned badly" in page
+    assert (
+        f'href="/memory/undo/{sha}/"' in client.get(f"/snapshots/versions/{sha}/").content.decode()
+    )
+    page = client.get(f"/memory/undo/{sha}/")
+    assert "is put back" in page.content.decode()
     sent = {"token": page.context["plan"].token}
-    done = client.post(f"/snapshots/versions/{sha}/", sent, follow=True)
+    done = client.post(f"/memory/undo/{sha}/", sent, follow=True)
     assert "Undone" in done.content.decode()
     assert (root / "USER.md").read_bytes() == before
     assert "already as it was before" in text_of(client, f"/snapshots/versions/{sha}/")
-    undoing = done.redirect_chain[-1][0]
-    again = client.get(undoing)
-    client.post(undoing, {"token": again.context["plan"].token})
+    redo = done.redirect_chain[-1][0].replace("/snapshots/versions/", "/memory/undo/")
+    again = client.get(redo)
+    client.post(redo, {"token": again.context["plan"].token})
     assert (root / "USER.md").read_text() == "# User\n\n- Pruned badly\n"
 
 
 def test_later_work_is_asked_about(client: Client, workspace: Workspace, root: Path) -> None:
-    """A file that moved on goes back only after a yes; entries of an older run can be offered."""
+    """A file that moved on is named with what goes; its older notes are tried again when asked."""
     sha = dreamed(root, "# User\n\n- One\n", "dream:1", (0, 2))
     dreamed(root, "# User\n\n- One\n- Two\n", "dream:2", (2, 5))
-    page = client.get(f"/snapshots/versions/{sha}/")
-    assert "changed since" in page.content.decode()
-    sent = {"token": page.context["plan"].token, "offer": "yes"}
-    refused = client.post(f"/snapshots/versions/{sha}/", sent)
-    assert refused.status_code == 422
-    assert (root / "USER.md").read_text() == "# User\n\n- One\n- Two\n"
-    done = client.post(f"/snapshots/versions/{sha}/", sent | {"confirm": "yes"})
+    page = client.get(f"/memory/undo/{sha}/")
+    assert "This file was changed since (+1 −0 lines), and that goes, too" in page.content.decode()
+    assert "Undo, with later changes" in page.content.decode()
+    sent = {"token": page.context["plan"].token, "notes": "again"}
+    done = client.post(f"/memory/undo/{sha}/", sent)
     assert done.status_code == 302
     assert "Two" not in (root / "USER.md").read_text()
     rows = DreamEntry.objects.filter(workspace=workspace).values_list("cursor", flat=True)
@@ -383,5 +439,5 @@ def test_another_account_sees_nothing(client: Client, shot: str, root: Path) -> 
     for path in (f"{shot}/", f"{shot}/files/USER.md", f"{shot}/raw/USER.md", f"{shot}/diff/",
                  f"{shot}/restore/", f"versions/{sha}/"):  # fmt: skip
         assert other.get(f"/snapshots/{path}").status_code == 404, path
-    for path in (f"{shot}/restore/", f"versions/{sha}/"):
-        assert other.post(f"/snapshots/{path}", {"token": ""}).status_code == 404, path
+    for path in (f"/snapshots/{shot}/restore/", f"/memory/undo/{sha}/"):
+        assert other.post(path, {"token": ""}).status_code == 404, path

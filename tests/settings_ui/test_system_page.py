@@ -1,6 +1,7 @@
 """Settings → System."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,15 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from jenny.accounts.management import health
-from jenny.accounts.models import Account, UpSpan
-from jenny.accounts.models.activity import GAP, KEPT
+from jenny.accounts.models import Account, Job, UpSpan
+from jenny.accounts.models.activity import GAP
+from jenny.accounts.services import health
+from jenny.workspace import retention
+from settings_ui import tasks
 from tests.support.stack import PASSWORD
 
 PAGE = "/settings/system/"
+LOOK = "/settings/appearance/"
 
 
 def test_health_is_what_the_health_check_says(
@@ -32,13 +36,31 @@ def test_health_is_what_the_health_check_says(
     assert "the queue answers. The embedded server is started again by itself" in page.text
 
 
-def test_the_files_are_looked_through(client: Client, root: Path) -> None:
-    """As the command does: what is wrong, and the cure."""
-    assert "All well" in client.get(f"{PAGE}health/").text
+def check_files(client: Client) -> str:
+    """The page after a check by the button, which a worker did."""
+    answer = client.post(f"{PAGE}health/")
+    job = Job.objects.get(kind="check", state="queued")
+    assert answer.url == f"/jobs/{job.pk}/"
+    assert "A check is under way" in client.get(f"{PAGE}health/").text
+    tasks.check(job.pk)
+    assert "What was found" in client.get(answer.url).text
+    return client.get(f"{PAGE}health/").text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_files_are_checked_in_the_background(client: Client, root: Path) -> None:
+    """The page shows what the last check found and when, and looks at no file itself."""
+    assert "Not checked yet" in client.get(f"{PAGE}health/").text
+    assert "All well" in check_files(client)
     (root / "config.json").write_text("{ broken")
-    page = client.get(f"{PAGE}health/")
-    assert "to put right" in page.text
-    assert "config.json" in page.text
+    (root / os.fsdecode(b"not \xff text.md")).write_text("x")
+    page = client.get(f"{PAGE}health/").text
+    assert "All well" in page
+    assert "The files were checked" in page
+    page = check_files(client)
+    assert "to put right" in page
+    assert "config.json" in page
+    assert Job.objects.filter(kind="check").count() == 1
 
 
 def test_every_part_is_shown(client: Client) -> None:
@@ -69,7 +91,7 @@ def test_a_beat_lengthens_or_begins_anew() -> None:
     assert UpSpan.beat("web", "here") is not None
     assert UpSpan.objects.count() == 2
     UpSpan.objects.filter(last_at__lt=timezone.now() - GAP).update(
-        last_at=timezone.now() - KEPT - GAP
+        last_at=timezone.now() - retention.ACTIVITY - GAP
     )
     assert UpSpan.beat("beat", "here") is not None
     assert UpSpan.objects.count() == 2
@@ -94,21 +116,21 @@ def test_the_look_is_in_the_page_from_its_first_byte(
     client: Client, ana: Account, theme: str, scheme: str
 ) -> None:
     """On every page of the account, without script; strangers see the system's."""
-    answer = client.post(PAGE, {"theme": theme}, follow=True)
+    answer = client.post(LOOK, {"theme": theme}, follow=True)
     assert f"The look is {theme} now." in answer.text
     for path in ("/chat/", "/settings/account/"):
         page = client.get(path).text
         assert f'<html lang="en" data-theme="{theme}">' in page
         assert f'<meta name="color-scheme" content="{scheme}">' in page
     assert 'content="light dark"' in Client().get("/login/").text
-    assert "already" in client.post(PAGE, {"theme": theme}, follow=True).text
-    client.post(PAGE, {"theme": "system"})
+    assert "already" in client.post(LOOK, {"theme": theme}, follow=True).text
+    client.post(LOOK, {"theme": "system"})
     assert '<html lang="en">' in client.get("/chat/").text
 
 
 def test_an_unknown_look_changes_nothing(client: Client, ana: Account) -> None:
     """And says so."""
-    assert "not known" in client.post(PAGE, {"theme": "<pink>"}, follow=True).text
+    assert "not known" in client.post(LOOK, {"theme": "<pink>"}, follow=True).text
     ana.refresh_from_db()
     assert ana.theme == "system"
 

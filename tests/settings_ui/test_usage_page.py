@@ -12,14 +12,13 @@ from django.db import connection
 from django.test import Client
 
 from jenny.accounts import access
-from jenny.accounts.management import gate, metering
 from jenny.accounts.models import Account, UsageDay
+from jenny.accounts.services import usage
 from jenny.agent.errors import CallsSpent
 from jenny.agent.preset import Preset
-from jenny.agent.pricing import Prices
-from jenny.agent.tokens import Usage
-from jenny.chat.tasks.consolidation import run as consolidate
-from memory.management.dreaming import asking
+from jenny.agent.tokens import Prices, Usage
+from jenny.chat.services.consolidation import run as consolidate
+from memory.services.dream import start_run
 from tests.model_server import Call
 from tests.support.place import Place, answers
 from tests.support.stack import PASSWORD
@@ -31,7 +30,7 @@ BARE = Preset(name="b", model="local")
 
 def use(person: Account, kind: str, preset: Preset, *numbers: int) -> None:
     """One request of that kind of run."""
-    metering.RowMeter(person.pk, kind).count(preset, Usage(*numbers))
+    usage.RowMeter(person.pk, kind).count(preset, Usage(*numbers))
 
 
 def test_it_is_added_up_by_day_kind_and_model(client: Client, ana: Account) -> None:
@@ -93,13 +92,13 @@ def test_others_do_not_see_it(client: Client, ana: Account) -> None:
 def test_days_are_the_account_s_own(ana: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     """At 20:00 UTC it is tomorrow in Tokyo, and the limit begins anew."""
     moment = dt.datetime(2026, 3, 1, 20, tzinfo=dt.UTC)
-    monkeypatch.setattr(metering.timezone, "now", lambda: moment)
+    monkeypatch.setattr(usage.timezone, "now", lambda: moment)
     use(ana, "chat", BARE, 5, 5)
     Account.objects.filter(pk=ana.pk).update(time_zone="Asia/Tokyo", max_tokens_per_day=10)
     ana.refresh_from_db()
-    assert metering.why_spent(ana.pk) == ""
+    assert usage.why_spent(ana.pk) == ""
     use(ana, "chat", BARE, 5, 5)
-    assert "10 were used" in metering.why_spent(ana.pk)
+    assert "10 were used" in usage.why_spent(ana.pk)
     days = UsageDay.objects.order_by("day").values_list("day", flat=True)
     assert list(days) == [dt.date(2026, 3, 1), dt.date(2026, 3, 2)]
 
@@ -154,8 +153,8 @@ def test_a_spent_day_holds_every_kind_of_run_back(client: Client, ana: Account) 
     client.post(PAGE, {"maxTokensPerDay": "1000"})
     with pytest.raises(CallsSpent, match="limit of 1,000 tokens is used up") as caught:
         access.model_for(workspace)
-    assert "What was said is kept" in caught.value.sentence
-    assert "until midnight (UTC)" in asking.ask(workspace, "manual").sentence
+    assert "What was said is kept" in caught.value.message
+    assert "until midnight (UTC)" in start_run.start_run(workspace, "manual").message
     chat = workspace.conversations.create()
     assert "is used up" in consolidate(chat, "asked").problem
     test = client.post("/settings/models/test", {"name": "demo"}, follow=True)
@@ -163,7 +162,7 @@ def test_a_spent_day_holds_every_kind_of_run_back(client: Client, ana: Account) 
     notices = client.get("/settings/account/").context["notices"]
     assert [one.key for one in notices] == ["usage"]
     client.post(PAGE, {"maxTokensPerDay": "5000"})
-    assert gate.why_calls_wait(workspace) == ""
+    assert usage.why_calls_wait(workspace) == ""
     assert access.model_for(workspace)[0].is_demo
 
 
@@ -172,9 +171,9 @@ def test_money_is_bounded_too(ana: Account) -> None:
     Account.objects.filter(pk=ana.pk).update(max_cost_per_day=Decimal("3.00"))
     use(ana, "chat", PRICED, 999_000, 0)
     use(ana, "chat", BARE, 10**9, 0)
-    assert metering.why_spent(ana.pk) == ""
+    assert usage.why_spent(ana.pk) == ""
     use(ana, "chat", PRICED, 1_000, 0)
-    assert "$3.00 is used up ($3.00 were spent)" in metering.why_spent(ana.pk)
+    assert "$3.00 is used up ($3.00 were spent)" in usage.why_spent(ana.pk)
 
 
 def test_a_test_of_a_connection_is_counted(client: Client, ana: Account) -> None:
@@ -208,7 +207,7 @@ def test_many_count_at_once(ana: Account) -> None:
 
 def test_an_account_that_is_gone_is_not_counted(ana: Account) -> None:
     """A run that ends after its account was deleted breaks nothing."""
-    metering.RowMeter(ana.pk + 1, "chat").count(BARE, Usage(1, 1))
+    usage.RowMeter(ana.pk + 1, "chat").count(BARE, Usage(1, 1))
     assert not UsageDay.objects.exists()
 
 
@@ -219,7 +218,7 @@ def test_a_database_that_does_not_answer_fails_no_run(
     real: Callable[..., None] = UsageDay.add
 
     def broken(*_args: object, **_more: object) -> None:
-        raise metering.DatabaseError
+        raise usage.DatabaseError
 
     monkeypatch.setattr(UsageDay, "add", broken)
     use(ana, "chat", BARE, 1, 2)

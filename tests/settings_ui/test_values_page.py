@@ -1,4 +1,4 @@
-"""Settings → Memory, Conversation, System: what stands in config.json."""
+"""Settings → Memory updates, Conversation, System: what stands in config.json."""
 
 import json
 import os
@@ -15,7 +15,9 @@ from django.utils import timezone
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, Message
 from jenny.workspace import config
+from jenny.workspace.config import fields
 from memory.models import DreamRun
+from settings_ui.services import workspaces
 
 MEMORY = "/settings/memory/"
 
@@ -41,19 +43,52 @@ def test_every_setting_of_the_group_is_on_its_page(client: Client, root: Path, p
             assert row.label in text
 
 
+@pytest.mark.parametrize("page", ["memory", "conversation"])
+def test_every_number_has_its_unit(client: Client, root: Path, page: str) -> None:
+    """Beside the field stands what is counted; only the temperature counts nothing."""
+    text = client.get(f"/settings/{page}/").content.decode()
+    rows = re.findall(r'<input name="([^"]+)"[^>]*inputmode="[^"]*"[^>]*>(.{0,25})', text)
+    assert rows
+    bare = [name for name, behind in rows if not behind.startswith('<span class="unit">')]
+    assert [name for name in bare if not name.endswith("temperature")] == []
+
+
 def test_a_change_is_written_said_and_used(client: Client, root: Path) -> None:
     """Only what was changed is written; unknown keys stay; saving again writes nothing."""
     (root / "config.json").write_text('{"configVersion": 1, "mine": {"x": 1}}')
     answer = client.post(MEMORY, {"intervalH": "4", "memoryBudgetChars": "3000"}, follow=True)
     page = answer.content.decode()
-    assert "Hours between runs: 2 hours → 4 hours" in page
+    assert "How often, every: 2 hours → 4 hours" in page
     assert dream(root) == {"intervalH": 4}
     assert stored(root)["mine"] == {"x": 1}
-    assert config.load(root).get("agents.defaults.dream.intervalH") == 4
+    assert config.load_config(root).get("agents.defaults.dream.intervalH") == 4
     before = (root / "config.json").stat().st_mtime_ns
     answer = client.post(MEMORY, {"intervalH": "4"}, follow=True)
     assert "Nothing was written" in answer.content.decode()
     assert (root / "config.json").stat().st_mtime_ns == before
+
+
+def test_a_changed_default_is_said_and_reaches_nobody_unasked(
+    client: Client, ana: Account, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace from before keeps the former value, through other changes too, until its owner
+    changes it or dismisses the notice, which writes it down; a new workspace has the new one."""
+    interval = "agents.defaults.dream.intervalH"
+    assert not (root / "config.json").exists()
+    monkeypatch.setattr(fields, "CHANGED_DEFAULTS", [(interval, 8)])
+    said = f"{config.BY_KEY[interval].label}: 8 here, 2 in new workspaces"
+    assert config.load_config(root).get(interval) == 8
+    assert said in client.get(MEMORY).content.decode()
+    client.post(MEMORY, {"maxStepsPerRun": "90"})
+    assert said in client.get(MEMORY).content.decode()
+    answer = client.post("/settings/defaults", follow=True, headers={"Referer": MEMORY})
+    assert said not in answer.content.decode()
+    assert dream(root) == {"intervalH": 8, "maxStepsPerRun": 90}
+    assert client.post(MEMORY, {"intervalH": "2"}).status_code == 302
+    assert config.load_config(root).get(interval) == 2
+    new = workspaces.create(ana, "New")
+    found = config.load_config(new.root)
+    assert (found.get(interval), found.kept_defaults) == (2, ())
 
 
 @pytest.mark.parametrize("value", ["1", "11", "3"])
@@ -74,7 +109,7 @@ def test_a_fast_cadence_needs_a_yes(client: Client, root: Path, value: str) -> N
     assert dream(root) == {"reviewEveryRuns": int(value), "intervalH": 5}
     assert client.post(MEMORY, {"intervalH": "6"}).status_code == 302
     assert client.post(MEMORY, {"reviewEveryRuns": "12"}).status_code == 302
-    assert config.load(root).get("agents.defaults.dream.reviewEveryRuns") == 12
+    assert config.load_config(root).get("agents.defaults.dream.reviewEveryRuns") == 12
 
 
 def test_a_fast_cadence_in_a_file_loads(client: Client, root: Path) -> None:
@@ -101,6 +136,7 @@ def test_a_fast_cadence_in_a_file_loads(client: Client, root: Path) -> None:
         ("intervalH", "NaN"),
         ("cron", "every day"),
         ("cron", "61 * * * *"),
+        ("cron", "0 0 30 2 *"),
         ("modelOverride", "no-such-preset"),
         ("enabled", "perhaps"),
         ("reviewEveryRuns", "１２\u0000"),
@@ -241,7 +277,7 @@ def test_a_form_takes_back_nothing_that_others_saved_since(
     assert set(names) < set(first)
     assert client.post(url, first | {names[0]: "40"}).status_code == 302
     assert client.post(url, second | {names[1]: "50"}).status_code == 302
-    found = config.load(root)
+    found = config.load_config(root)
     prefix = "agents.defaults.dream." if url == MEMORY else "agents.defaults."
     assert [found.get(prefix + name) for name in names] == [40, 50]
 

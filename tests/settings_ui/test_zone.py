@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from jenny.accounts import zones
+from jenny.accounts import time_zones
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
-from settings_ui.management import workspaces
+from settings_ui.services import workspaces
 
 PAGE = "/settings/system/"
 KEY = "agents.defaults.timezone"
@@ -16,21 +16,23 @@ KEY = "agents.defaults.timezone"
 
 def of(row: Workspace) -> str:
     """The zone that a workspace names."""
-    return str(config.load(row.root).get(KEY))
+    return str(config.load_config(row.root).get(KEY))
 
 
 def test_the_pages_and_the_workspaces_follow(client: Client, ana: Account, root: Path) -> None:
     """What Jenny writes and what pages show is one zone; a workspace that names none needs none,
     and other people's stay where they are."""
     named, plain = workspaces.create(ana, "named"), workspaces.create(ana, "plain")
-    config.change(named.root, lambda data: data.update(agents={"defaults": {"timezone": "UTC"}}))
+    config.change_config(
+        named.root, lambda data: data.update(agents={"defaults": {"timezone": "UTC"}})
+    )
     bob = Account.objects.make_account("bob", "a long enough password", "UTC")
     answer = client.post(PAGE, {"timezone": "Asia/Tokyo"}, follow=True)
     assert "Time zone: none → Asia/Tokyo" in answer.text
     ana.refresh_from_db()
     bob.refresh_from_db()
     assert (ana.time_zone, bob.time_zone) == ("Asia/Tokyo", "UTC")
-    assert config.load(root).get(KEY) == "Asia/Tokyo"
+    assert config.load_config(root).get(KEY) == "Asia/Tokyo"
     assert (of(named), of(plain)) == ("Asia/Tokyo", "")
     assert not (plain.root / "config.json").exists()
 
@@ -41,7 +43,7 @@ def test_an_empty_choice_is_the_accounts_own(client: Client, ana: Account, root:
     client.post(PAGE, {"timezone": ""})
     ana.refresh_from_db()
     assert ana.time_zone == "Asia/Tokyo"
-    assert config.load(root).get(KEY) == ""
+    assert config.load_config(root).get(KEY) == ""
     assert "The account&#x27;s own (now Asia/Tokyo)" in client.get(PAGE).text
 
 
@@ -57,6 +59,6 @@ def test_no_other_zone_is_taken(client: Client, ana: Account, root: Path, zone: 
 def test_every_zone_can_be_chosen_there_and_nowhere_else(client: Client) -> None:
     """All of them are offered, and the account's page has no second place for it."""
     page = client.get(PAGE).text
-    assert page.count("<option") == len(zones.names()) + 1
+    assert page.count("<option") == len(time_zones.names()) + 1
     assert "<option" not in client.get("/settings/account/").text
     assert client.post("/settings/account/timezone", {"timezone": "UTC"}).status_code == 404

@@ -11,10 +11,10 @@ from django.utils import timezone
 from jenny.accounts.models import Workspace
 from jenny.chat.models import Block, Conversation, Message, Summary, Turn
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions import record
-from jenny.workspace.versions.writes import RunNote
-from memory.management import origins, snapshots
+from jenny.workspace.versions import commits
+from jenny.workspace.versions.write_log import RunNote
 from memory.models import DreamEntry, DreamRun, LineOrigin
+from memory.services import origins, snapshots
 
 PASSPHRASE = "four words of nonsense, MARKER-PHRASE"
 
@@ -45,14 +45,14 @@ def furnish(row: Workspace) -> None:
         workspace=row, trigger="manual", state="ended", status="wrote",
         entries=[{"cursor": 1, "verdict": "used"}], was_told=True,
     )  # fmt: skip
-    record.begin_run(row.root, RunNote(f"dream:{run.pk}", "dream: manual run", (0, 1)))
+    commits.begin_run(row.root, RunNote(f"dream:{run.pk}", "dream: manual run", (0, 1)))
     dream = open_workspace(row.root, Actor("restore", run=f"dream:{run.pk}"))
     del dream
     (memory / "MEMORY.md").write_text("# Memory\n\n- The user said hello\n")
-    made = record.commit_run(row.root, RunNote(f"dream:{run.pk}", "dream: manual run", (0, 1)))
+    made = commits.commit_run(row.root, RunNote(f"dream:{run.pk}", "dream: manual run", (0, 1)))
     run.commits = [version.sha for version in made.versions][-1:]
     run.save()
-    origins.settle(row)
+    origins.save_origins(row)
     LineOrigin.objects.filter(workspace=row).delete()
     for act, name in (("a" + str(row.pk)[:20], f"dream:{run.pk}"),
                       ("b" + str(row.pk)[:20], f"turn:{turn.pk}")):  # fmt: skip
@@ -61,7 +61,7 @@ def furnish(row: Workspace) -> None:
             relation="came", actor="dream", run=name, sources=[1], at=timezone.now(),
         )  # fmt: skip
     DreamEntry.objects.create(workspace=row, cursor=7, place="set_aside", why="It broke.")
-    snapshots.take(row, "manual", label="furnished")
+    snapshots.take_snapshot(row, "manual", label="furnished")
 
 
 def exported(row: Workspace, path: Path, *more: str) -> dict:

@@ -56,9 +56,14 @@ class Client:
 
     def token(self) -> str:
         """The CSRF token, from its cookie."""
-        if "csrftoken" not in self.http.cookies:
+        if not self.cookie("csrf"):
             self.get("/login/")
-        return self.http.cookies.get("csrftoken", "")
+        return self.cookie("csrf")
+
+    def cookie(self, kind: str) -> str:
+        """The value of the instance's cookie of that kind: ``csrf`` or ``session``; or nothing."""
+        names = (name for name in self.http.cookies if name.startswith(f"jenny_{kind}_"))
+        return self.http.cookies.get(next(names, ""), "")
 
     def login(self, username: str, password: str) -> "Client":
         """Log in."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from jenny import valkey
+from jenny.runtime import valkey
 from tests.support.stack import ROOT, clean_environment
 from tests.support.waiting import wait_until
 

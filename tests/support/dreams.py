@@ -1,6 +1,7 @@
 """A workspace whose history waits for Dream, and a model that does what a test says."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ import pytest
 
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
-from jenny.workspace.rules import Actor
-from memory.dream.judging import counters
+from jenny.workspace.write_rules import Actor
+from memory.dream.outcome import counters
 from memory.history import cursors, log
-from memory.history.entries import NewEntry
-from memory.management.dreaming import asking, running
+from memory.history.entries import NewHistoryEntry
 from memory.models import DreamRun
+from memory.services.dream import runs, start_run
 from tests.model_server import Call, ModelServer, Request
 
 MEMORY = "memory/MEMORY.md"
@@ -30,14 +31,14 @@ class Dreams:
 
     def say(self, *texts: str, kind: str = "summary", conversation: str = "c") -> list[int]:
         """Add an entry for each text; their numbers."""
-        new = [NewEntry(text, kind=kind, conversation=conversation) for text in texts]
+        new = [NewHistoryEntry(text, kind=kind, conversation=conversation) for text in texts]
         return [entry.cursor for entry in log.append(self.root, new).entries]
 
     def run(self, trigger: str = "manual", asker: str = "") -> DreamRun:
         """One run, carried out here."""
-        asked = asking.ask(self.workspace, trigger, asker)
-        assert asked.run is not None, asked.sentence
-        ended = running.execute(asked.run.pk)
+        asked = start_run.start_run(self.workspace, trigger, asker)
+        assert asked.run is not None, asked.message
+        ended = runs.execute_run(asked.run.pk)
         assert ended is not None
         return ended
 
@@ -49,7 +50,7 @@ class Dreams:
                 "dream", {}
             ).update(values)
 
-        config.change(self.root, mutate)
+        config.change_config(self.root, mutate)
 
     def text(self, path: str = MEMORY) -> str:
         """A file as it is."""
@@ -93,10 +94,20 @@ def add(line: str, *sources: int, path: str = MEMORY, heading: str = "Notes") ->
     return Call("apply_patch", {"edits": [edit], "sources": list(sources)})
 
 
+def stating(*calls: Call | None, tag: str = "ephemeral") -> str:
+    """An entry that says what these calls write."""
+    lines: list[str] = []
+    for call in filter(None, calls):
+        for edit in call.arguments.get("edits", [call.arguments]):
+            lines += str(edit.get("new_text", "")).splitlines()
+    said = [line.lstrip("-* ") for line in lines if line.strip() and not line.startswith("#")]
+    return "\n".join(f"- [{tag}] {line}" for line in said or ["Something new was said."])
+
+
 def finish(**verdicts: list[int]) -> Call:
     """A call that accounts for entries: ``finish(saved=[1], not_kept=[2])``."""
     rows = [
-        {"cursor": cursor, "verdict": verdict, "reason": "as said"}
+        {"cursor": cursor, "verdict": verdict, "reason": "expired, as said"}
         for verdict, cursors_ in verdicts.items()
         for cursor in cursors_
     ]
@@ -124,6 +135,8 @@ def dreams(
     """A new workspace, and a scripted model that it asks."""
     from jenny.accounts import access
 
+    # A test begins without workspaces' folders, since it begins without their rows.
+    shutil.rmtree(settings.JENNY_DATA.workspaces, ignore_errors=True)
     with ModelServer() as server:
         settings.JENNY_API_BASE_URL = server.url
         settings.JENNY_API_KEY = "sk-test-0123456789"

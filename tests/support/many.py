@@ -9,17 +9,17 @@ from tests.support.stack import Stack
 _MAKE = """
 from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
-from jenny.workspace.config import load
+from jenny.workspace.config import load_config
 from memory.dream import schedule
 from memory.history import log
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from memory.models import DreamSchedule
 owner = Account.objects.get(username={owner!r})
 for number in range({first}, {last}):
     row = Workspace.make(owner, f"many-{{number:04}}")
     row.make_folder()
-    log.append(row.root, [NewEntry("- [ephemeral] Rain.")])
-    timing = schedule.timing(load(row.root), "UTC")
+    log.append(row.root, [NewHistoryEntry("- [ephemeral] Rain.")])
+    timing = schedule.timing(load_config(row.root), "UTC")
     later = schedule.following(timing, timezone.now())
     DreamSchedule.objects.create(workspace=row, next_dream_at=later, timing=timing.as_json())
 """

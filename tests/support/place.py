@@ -13,14 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from memory.history import reading
+from memory.history import reader
 from tests.model_server import ModelServer, Usage
 from tests.support.chat import is_summary, is_title
 from tests.support.client import Client
 from tests.support.stack import OWNER, PASSWORD, Stack, environment_for, start
 
 COUNTER = count(1)
-SETTINGS = {"contextWindowTokens": 16_000, "maxTokens": 1_000, "maxMessages": 10}
+# Tests tell requests by what was said, so no line of another conversation is put behind it.
+SETTINGS = {
+    "contextWindowTokens": 16_000,
+    "maxTokens": 1_000,
+    "maxMessages": 10,
+    "relatedLines": False,
+}
 # More than 16,000 - 1,000 - 1,024.
 FULL = Usage(14_000)
 FACT = "- [durable] The user keeps {} bees."
@@ -41,7 +47,7 @@ class Place:
 
     def entries(self, chat: str) -> list:
         """What the history holds of the conversation, oldest first."""
-        return [one for one in reading.newest(self.root, 1_000) if one.conversation == chat]
+        return [one for one in reader.newest(self.root, 1_000) if one.conversation == chat]
 
     def summaries(self, words: str) -> list:
         """The requests for a summary of a conversation in which somebody said *words*."""
@@ -100,7 +106,12 @@ class Place:
 
     def sweep(self) -> None:
         """Let the sweep look."""
-        self.stack.manage("shell", "-v0", "-c", "from jenny.chat.tasks import sweep; sweep()")
+        self.stack.manage(
+            "shell",
+            "-v0",
+            "-c",
+            "from jenny.chat.tasks import enqueue_due_consolidations as task; task()",
+        )
 
 
 def answers(words: str):

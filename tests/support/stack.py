@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import redis
 
 from jenny.env import DataFolder
 from tests.support.waiting import free_port, wait_until
@@ -101,6 +102,15 @@ class Stack:
         pid = wait_until(lambda: self.pids().get(part), what=f"{part} to run")
         os.kill(pid, signal.SIGKILL)
         return pid
+
+    def kill_valkey(self, *, forgets: bool) -> int:
+        """SIGKILL Valkey, before which it may forget all that it holds. Its files are not touched:
+        its successor may have them open already."""
+        if forgets:
+            path = str(self.data.redis_socket)
+            with contextlib.closing(redis.Redis(unix_socket_path=path)) as client:
+                client.flushall()
+        return self.kill("valkey")
 
     def manage(self, *words: str, check: bool = True, said: str = "", **environment: str) -> str:
         """Run a command on this instance's data, with *said* on its standard input."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from jenny import valkey as embedded
+from jenny.runtime import valkey as embedded
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Waiting for a condition, with a deadline, in place of sleeping and hoping."""
 
+import random
 import socket
 import time
 from collections.abc import Callable
@@ -23,7 +24,12 @@ def wait_until[T](condition: Callable[[], T], seconds: float = 60, what: str = "
 
 
 def free_port() -> int:
-    """A TCP port on loopback that nothing uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A TCP port on loopback that nothing uses now, and that no outgoing connection is given."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port

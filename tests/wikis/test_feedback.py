@@ -53,7 +53,7 @@ def test_whatever_was_selected_makes_a_header_that_can_be_read(text: str) -> Non
         feedback.new_id(dt.datetime(2026, 4, 1, tzinfo=dt.UTC)),
         f"wiki/{text}.md", "warn", Anchor(text, text, text), text, "2026-04-01", text,
     )  # fmt: skip
-    header = front_matter.read(feedback.as_file(one).decode())
+    header = front_matter.read_front_matter(feedback.as_file(one).decode())
     assert not header.problem
     kept = header.values["anchor"]["text"]
     assert [char for char in kept if char.isprintable() and char != " "] == [

@@ -22,7 +22,7 @@ def page(root: Path, text: str | bytes) -> pages.Page:
     """The page that these bytes make."""
     data = text.encode() if isinstance(text, str) else text
     (root / "wikis/bees/wiki/p.md").write_bytes(data)
-    return pages.read(pages.open_wiki(root, "bees"), "wiki/p.md")
+    return pages.read_page(pages.open_wiki(root, "bees"), "wiki/p.md")
 
 
 def test_every_folder_is_a_wiki(root: Path) -> None:
@@ -53,7 +53,7 @@ def test_nothing_outside_the_folder_is_a_page(root: Path, path: str) -> None:
     (root / "wikis/bees/wiki/out.md").symlink_to("/etc/passwd")
     (root / "wikis/bees/wiki/away.md").symlink_to(root / "USER.md")
     with pytest.raises(WorkspaceError) as caught:
-        pages.read(pages.open_wiki(root, "bees"), path)
+        pages.read_page(pages.open_wiki(root, "bees"), path)
     assert isinstance(caught.value, PageRefused | PathRefused | FileMissing)
 
 
@@ -65,7 +65,7 @@ def test_a_header_shows_four_things(root: Path) -> None:
         "created: 2026-04-01\nupdated: 2026-04-02 10:30:00\nsecret: x\n---\n# Other\n",
     ).head
     assert (head.title, head.type, head.tags) == ("The queen", "concept", ("bee", "Hive"))
-    assert head.dates == (("created", "2026-04-01"), ("updated", "2026-04-02 10:30"))
+    assert head.dates == (("created", "2026-04-01"), ("updated", "2026-04-02 10:30:00"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from jenny.workspace import config, journal, locks, seed
+from jenny.workspace import config, locks, seed, transaction_journal
 from jenny.workspace.files import Actor, open_workspace
 from tests.support import dying
 
@@ -61,7 +61,7 @@ def many(root: Path) -> None:
 
 def settings(root: Path) -> None:
     """A change of the settings."""
-    config.change(root, lambda raw: raw["agents"]["defaults"].update(maxMessages=102))
+    config.change_config(root, lambda raw: raw["agents"]["defaults"].update(maxMessages=102))
 
 
 def seeding(root: Path) -> None:
@@ -72,7 +72,7 @@ def seeding(root: Path) -> None:
 def reopen(root: Path) -> None:
     """What the next start does."""
     open_workspace(root, ACTOR)
-    config.load(root)
+    config.load_config(root)
 
 
 def state(root: Path) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def state(root: Path) -> dict[str, Any]:
             for path in every
             if not any(part.startswith(".jenny") for part in path.relative_to(root).parts)
         },
-        "journals": journal.pending(root),
+        "journals": transaction_journal.pending(root),
         "temps": [path.name for path in every if path.name.endswith(".tmp")],
     }
 
@@ -127,7 +127,7 @@ def count(root: Path, key: str, times: int) -> None:
         if key.endswith(".txt"):
             workspace.edit(key, lambda old: b"%d" % (int(old or b"0") + 1))
         else:
-            config.change(root, lambda raw: _add(raw, key))
+            config.change_config(root, lambda raw: _add(raw, key))
 
 
 def _add(raw: dict[str, Any], key: str) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace import acts, check, journal, seed
+from jenny.workspace import check, seed, transaction_journal, transactions
 from jenny.workspace.check import Finding, check_workspace, register_check
 from jenny.workspace.files import Workspace
-from jenny.workspace.journal import Step
+from jenny.workspace.transaction_journal import Step
 
 PROJECT = Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ def seeded(workspace: Workspace) -> Path:
 def found(root: Path, *, repair: bool = False) -> dict[str, Finding]:
     """The findings by path."""
     findings = check_workspace(root, repair=repair)
-    assert all(row.sentence[-1] in ".…" and row.cure.endswith(".") for row in findings)
+    assert all(row.message[-1] in ".…" and row.cure.endswith(".") for row in findings)
     return {row.path: row for row in findings}
 
 
@@ -45,7 +45,7 @@ def test_a_new_workspace_is_fine(seeded: Path) -> None:
 
 def test_a_missing_folder_is_a_finding(tmp_path: Path) -> None:
     """A workspace without its folder is reported, not made."""
-    assert "no workspace folder" in found(tmp_path / "gone")["."].sentence
+    assert "no workspace folder" in found(tmp_path / "gone")["."].message
     assert not (tmp_path / "gone").exists()
 
 
@@ -53,13 +53,13 @@ def test_settings(seeded: Path) -> None:
     """A broken file, wrong values, unknown keys and secrets are each named."""
     (seeded / "config.json").write_text("{")
     rows = check_workspace(seeded)
-    assert "cannot be read" in next(row for row in rows if row.path == "config.json").sentence
+    assert "cannot be read" in next(row for row in rows if row.path == "config.json").message
     assert any(row.path.startswith("config.corrupt-") and row.level == "note" for row in rows)
     (seeded / "config.json").write_text(
         '{"agents": {"defaults": {"maxTokens": 0}}, "mine": 1, "providers": [{"apiKey": "k"}]}'
     )
     rows = [row for row in check_workspace(seeded) if row.path == "config.json"]
-    assert [(row.level, row.sentence.split()[0]) for row in rows] == [
+    assert [(row.level, row.message.split()[0]) for row in rows] == [
         ("problem", "agents.defaults.maxTokens"),
         ("problem", "providers.apiKey"),
         ("note", "mine"),
@@ -83,7 +83,9 @@ def test_left_over_temporary_files_are_removed_by_repair(seeded: Path) -> None:
 def test_an_act_cut_short_is_settled(seeded: Path) -> None:
     """Looking finishes what a crash left, and says so."""
     step = Step(("USER.md",), (seeded / "USER.md").read_bytes(), b"new")
-    journal.store(seeded, journal.Journal("1-a.json", (acts._stage(seeded, step),)))
+    transaction_journal.store(
+        seeded, transaction_journal.Journal("1-a.json", (transactions._stage(seeded, step),))
+    )
     rows = found(seeded)
     assert rows[".jenny/journal/1-a.json"].repaired
     assert (seeded / "USER.md").read_bytes() == b"new"
@@ -94,7 +96,7 @@ def test_a_damaged_journal_is_told_of_until_repair(seeded: Path) -> None:
     """It stops nobody, but somebody should look at the files; its texts stay."""
     temp = seeded / ".jenny-0123456789abcdef.tmp"
     temp.write_text("what was to land")
-    folder = seeded.joinpath(*journal.FOLDER)
+    folder = seeded.joinpath(*transaction_journal.FOLDER)
     folder.mkdir(parents=True)
     (folder / "1-a.json").write_text(f'{{"steps": [{{"temp": "{temp.name}"')
     assert found(seeded)[".jenny/journal/1-a.json.broken"].is_open
@@ -123,9 +125,9 @@ def test_what_is_skipped_is_named(seeded: Path) -> None:
     os.mkfifo(seeded / "pipe")
     os.link(seeded / "SOUL.md", seeded / "again.md")
     rows = found(seeded)
-    assert "leads out of the workspace" in rows["out"].sentence
+    assert "leads out of the workspace" in rows["out"].message
     assert rows["out"].is_open
-    assert "in a circle" in rows["round"].sentence
+    assert "in a circle" in rows["round"].message
     for path, words in {
         "in": "A link to “USER.md” is skipped",
         "nowhere": "where nothing is",
@@ -133,7 +135,7 @@ def test_what_is_skipped_is_named(seeded: Path) -> None:
         "again.md": "hard link",
         "SOUL.md": "hard link",
     }.items():
-        assert words in rows[path].sentence
+        assert words in rows[path].message
         assert rows[path].level == "note"
 
 
@@ -143,10 +145,10 @@ def test_names_that_will_not_survive_a_move_are_named(seeded: Path) -> None:
         (seeded / name).write_text("x")
     (seeded / "USER.unfinished-20260101T000000Z.md").write_text("kept")
     rows = found(seeded)
-    assert "device" in rows["aux.md"].sentence
-    assert "ends with a dot" in rows["end."].sentence
-    assert "differs only in case" in rows["soul.md"].sentence
-    assert "act cut short" in rows["USER.unfinished-20260101T000000Z.md"].sentence
+    assert "device" in rows["aux.md"].message
+    assert "ends with a dot" in rows["end."].message
+    assert "differs only in case" in rows["soul.md"].message
+    assert "act cut short" in rows["USER.unfinished-20260101T000000Z.md"].message
     assert all(row.level == "note" for row in rows.values())
 
 
@@ -154,8 +156,8 @@ def test_names_that_are_no_text_do_not_stop_the_check(seeded: Path) -> None:
     """A file whose name is not UTF-8 is told of in words that can be printed."""
     Path(os.fsdecode(os.fsencode(seeded) + b"/caf\xe9.md")).write_text("x")
     rows = check_workspace(seeded)
-    assert "half of a character" in rows[0].sentence
-    assert rows[0].sentence.encode()
+    assert "half of a character" in rows[0].message
+    assert rows[0].message.encode()
 
 
 def test_a_workspace_held_by_somebody_is_said_to_be_busy(
@@ -175,7 +177,7 @@ def test_a_workspace_held_by_somebody_is_said_to_be_busy(
         assert holder.stdout.readline() == "held\n"
         rows = found(seeded)
         holder.kill()
-    assert f"process {holder.pid}" in rows["."].sentence
+    assert f"process {holder.pid}" in rows["."].message
     assert "out" in rows
 
 

@@ -49,7 +49,7 @@ def test_a_lock_held_elsewhere_is_waited_for_and_then_named(root: Path, level: L
         with pytest.raises(LockTimeout) as refused, hold(root, level, timeout=0.1):
             pass
         assert f"process {process.pid} has held its {level.name.lower()} lock" in str(refused.value)
-        assert "Nothing was written." in refused.value.sentence
+        assert "Nothing was written." in refused.value.message
 
 
 def test_a_killed_holder_lets_go(root: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_thread_may_take_its_lock_again_and_another_may_not(root: Path) -> Non
             with hold(root, Level.WORKSPACE, timeout=0.05):
                 told.append("got it")
         except LockTimeout as error:
-            told.append(error.sentence)
+            told.append(error.message)
 
     with hold(root, Level.WORKSPACE) as outermost:
         assert outermost

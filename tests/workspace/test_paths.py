@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jenny.workspace import move_copy
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from jenny.workspace.paths import real_root
@@ -74,8 +75,8 @@ def test_names_that_only_make_trouble_are_refused(workspace: Workspace, path: st
     """What is no name here or elsewhere, or hides a path, is refused, and nothing is made."""
     with pytest.raises(PathRefused) as refused:
         workspace.write(path, b"x")
-    assert refused.value.sentence.endswith("Nothing was read or written.")
-    assert refused.value.sentence.isprintable()
+    assert refused.value.message.endswith("Nothing was read or written.")
+    assert refused.value.message.isprintable()
     assert not [entry for entry in workspace.walk() if entry.kind == "file"]
 
 
@@ -203,16 +204,36 @@ def test_folders_are_no_files(workspace: Workspace) -> None:
 
 
 def test_a_name_that_clashes_elsewhere_is_refused(workspace: Workspace) -> None:
-    """Two names that a Mac or Windows would take for one are never both made."""
+    """Two names that a Mac or Windows, or a person, would take for one are never both made."""
     workspace.write("Notes/Café.md", b"one")
-    plain = unicodedata.normalize("NFD", "Notes/Café.md")
-    for path in ("notes/Café.md", "Notes/CAFÉ.md", plain, "NOTES/other.md"):
-        with pytest.raises(PathRefused, match="differs only in case or accents"):
+    workspace.write("Notes/it's 3-4.md", b"one")
+    others = ("notes/Café.md", "Notes/CAFÉ.md", "NOTES/other.md", "Notes/Ｃafé.md")
+    for path in (*others, "Notes/it’s 3-4.md", "Notes/it's 3‑4.md", "Notes/Ca\u00adfé.md"):
+        with pytest.raises(PathRefused, match="differs only in case or look-alike signs"):
             workspace.write(path, b"two")
     with pytest.raises(FileMissing, match=r"Did you mean “Café\.md”"):
         workspace.read("Notes/café.md")
     with pytest.raises(PathRefused, match="named twice"):
         workspace.write_many({"new.md": b"1", "NEW.md": b"2"})
+
+
+@pytest.mark.parametrize(("there", "asked"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_the_coding_of_a_name_is_no_difference(
+    root: Path, workspace: Workspace, there: str, asked: str
+) -> None:
+    """A file is read, written and moved by its name in NFC as in NFD; no second one is made."""
+    name = "Übung/한국어 Königin が.md"
+    file = root / unicodedata.normalize(there, name)
+    file.parent.mkdir()
+    file.write_text("one", encoding="utf-8")
+    path = unicodedata.normalize(asked, name)
+    assert workspace.read(path).text == "one"
+    workspace.write(path, b"two")
+    assert [entry.name for entry in file.parent.iterdir()] == [file.name]
+    assert file.read_bytes() == b"two"
+    move_copy.move(workspace, path, "moved.md")
+    assert (root / "moved.md").read_bytes() == b"two"
+    assert not file.exists()
 
 
 def test_what_exists_under_an_odd_name_is_still_the_persons(
@@ -294,8 +315,8 @@ def test_no_path_at_all_escapes(root: Path, workspace: Workspace, path: str) -> 
     try:
         resolved = workspace.resolve(path, writing=True)
     except WorkspaceError as error:
-        sentence = error.sentence
+        message = error.message
     if resolved is None:
-        assert sentence.isprintable()
+        assert message.isprintable()
     else:
         assert Path(os.path.realpath(resolved)).is_relative_to(root)

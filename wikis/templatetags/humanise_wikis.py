@@ -1,4 +1,4 @@
-"""How names and numbers of wikis are shown."""
+"""Format names and numbers of wikis for templates."""
 
 from django import template
 
@@ -7,8 +7,7 @@ register = template.Library()
 
 @register.filter
 def visible(text: object) -> str:
-    """A name with nothing invisible in it: a mark that turns the reading direction, or a control
-    character, is shown by its number."""
+    """Replace invisible characters (direction marks, control characters) by their numbers."""
     return (
         "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in str(text))
         .encode("utf-8", "replace")
@@ -18,5 +17,5 @@ def visible(text: object) -> str:
 
 @register.filter
 def grouped(number: object) -> str:
-    """A number with its thousands parted."""
+    """Format a number with thousands separators."""
     return f"{number:,}" if isinstance(number, int) else str(number)

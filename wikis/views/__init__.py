@@ -1,1 +1,1 @@
-"""The wikis' pages, by what they do."""
+"""Views of the wikis, one module for each kind of action."""

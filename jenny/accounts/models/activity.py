@@ -1,4 +1,4 @@
-"""When each part of Jenny was up: stretches of time, lengthened once a minute."""
+"""Records when each part of Jenny was up, as time spans that are extended once a minute."""
 
 import datetime as dt
 from typing import Self
@@ -6,14 +6,15 @@ from typing import Self
 from django.db import models
 from django.db.models.functions import Now
 
+from jenny.workspace import retention
+
 BEAT_SECONDS = 60.0
-# Longer without a beat is a gap; a part that starts again sooner goes on with its stretch.
+# A longer time without a beat is a gap; a part that restarts sooner continues its span.
 GAP = dt.timedelta(seconds=150)
-KEPT = dt.timedelta(days=30)
 
 
 class UpSpan(models.Model):
-    """A stretch in which one part of Jenny ran on one host. Times are the database's own."""
+    """A time span in which one part of Jenny ran on one host, by the database's clock."""
 
     part = models.CharField(max_length=32)
     host = models.CharField(max_length=64)
@@ -24,16 +25,14 @@ class UpSpan(models.Model):
         indexes = [models.Index(fields=["part", "host", "-last_at"], name="up_spans")]
 
     def __str__(self) -> str:
-        """Part and host."""
         return f"{self.part} on {self.host}"
 
     @classmethod
     def beat(cls, part: str, host: str) -> Self | None:
-        """Say that the part is up: lengthen its newest stretch, or begin one after a gap, which
-        is given."""
+        """Extend the part's newest span, or begin one after a gap and return that gap."""
         mine = cls.objects.filter(part=part, host=host, last_at__gte=Now() - GAP)
         if mine.update(last_at=Now()):
             return None
         row = cls.objects.create(part=part, host=host)
-        cls.objects.filter(last_at__lt=Now() - KEPT).delete()
+        cls.objects.filter(last_at__lt=Now() - retention.ACTIVITY).delete()
         return row

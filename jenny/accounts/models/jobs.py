@@ -1,8 +1,8 @@
-"""Work that takes long and that a person waits for: how far it is, and what came of it.
+"""Background jobs that a person waits for, with progress and result.
 
-The row decides. One job of a kind is open in a workspace; it is claimed once, beats while it is
-worked at, and is taken for dead when it has not beaten for two minutes. Times are the database's
-own. What a person typed that must stay secret is never among the arguments.
+The row decides. A workspace has one open job of a kind; it is claimed once, beats while it runs,
+and counts as dead after two minutes without a beat. Times are the database's own. Secrets that a
+person typed are never among the arguments.
 """
 
 import os
@@ -20,22 +20,18 @@ from django.db.models.functions import Now
 from jenny.accounts.errors import JobLost
 from jenny.accounts.models.workspace import Workspace
 
-# Not seen to be alive for so long, its process is dead.
+# Without a beat for so long, its process is dead.
 DEAD_AFTER = timedelta(minutes=2)
 BEAT_SECONDS = 10.0
-# A queued job that nobody took is sent to the queue again after this.
+# A queued job that nobody took is enqueued again after this.
 SEND_AGAIN_AFTER = timedelta(minutes=5)
-# Pages ask once a second; more often nothing is written.
+# Pages poll once a second, so it is not written more often.
 _WRITE_SECONDS = 0.3
 _DOING_CHARS = 300
 
 
 class Job(models.Model):
-    """One piece of long work in a workspace."""
-
     class State(models.TextChoices):
-        """How far it is."""
-
         QUEUED = "queued"
         RUNNING = "running"
         DONE = "done"
@@ -52,11 +48,11 @@ class Job(models.Model):
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
     step = models.PositiveIntegerField(default=0)
     steps = models.PositiveIntegerField(default=0)
-    # What it is doing just now, as a sentence.
+    # The present activity, as a sentence.
     doing = models.CharField(max_length=_DOING_CHARS, blank=True)
     arguments = models.JSONField(default=dict)
     result = models.JSONField(default=dict)
-    sentence = models.TextField(blank=True)
+    message = models.TextField(blank=True)
     holder = models.CharField(max_length=96, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True)
@@ -64,7 +60,7 @@ class Job(models.Model):
     heartbeat_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
-    # Whether ``ask`` made it; else it was open already.
+    # True when ``ask`` created it; otherwise it was open already.
     is_new: ClassVar[bool] = False
 
     class Meta:
@@ -83,7 +79,6 @@ class Job(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Number, kind and state."""
         return f"job {self.pk}, {self.kind}, {self.state}"
 
     @classmethod
@@ -94,7 +89,7 @@ class Job(models.Model):
         kind: str,
         arguments: dict[str, Any],
     ) -> Self:
-        """A new queued job (``is_new``), or the one of that kind that the workspace has open."""
+        """Return a new queued job (``is_new``), or the open one of that kind in the workspace."""
         while True:
             try:
                 with transaction.atomic():
@@ -111,16 +106,14 @@ class Job(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits or is worked at."""
         return self.state in self.OPEN
 
     @property
     def percent(self) -> int:
-        """How far it is, of a hundred."""
         return min(100 * self.step // self.steps, 100) if self.steps else 0
 
     def claim(self) -> bool:
-        """Take it. ``False``: somebody has it, or it is over."""
+        """Claim the job. ``False``: another worker has it, or it is over."""
         holder = f"{socket.gethostname()[:32]}:{os.getpid()}:{secrets.token_hex(4)}"
         waiting = Job.objects.filter(pk=self.pk, state=self.State.QUEUED)
         won = waiting.update(
@@ -131,13 +124,13 @@ class Job(models.Model):
         return bool(won)
 
     def beat(self) -> bool:
-        """Say that its holder lives. ``False``: it was taken for dead meanwhile."""
+        """Record that its holder lives. ``False``: it was ended as dead meanwhile."""
         return bool(self._mine().update(heartbeat_at=Now()))
 
     def progress(self, step: int, steps: int, doing: str) -> None:
-        """Say how far it is; more often than a page can show, only what is new is written.
+        """Store the progress; calls more frequent than a page polls only store what is new.
 
-        :raises JobLost: it was taken for dead meanwhile; its holder must leave everything alone.
+        :raises JobLost: it was ended as dead meanwhile; its holder must change nothing any more.
         """
         now = time.monotonic()
         last: float = getattr(self, "_written", 0.0)
@@ -151,10 +144,10 @@ class Job(models.Model):
         if not won:
             raise JobLost
 
-    def end(self, state: str, sentence: str, result: dict[str, Any] | None = None) -> bool:
-        """Store what came of it. ``False``: it was taken for dead meanwhile."""
+    def end(self, state: str, message: str, result: dict[str, Any] | None = None) -> bool:
+        """Store the result. ``False``: it was ended as dead meanwhile."""
         won = self._mine().update(
-            state=state, sentence=sentence, result=result or {}, doing="", ended_at=Now()
+            state=state, message=message, result=result or {}, doing="", ended_at=Now()
         )
         if won:
             self.refresh_from_db()
@@ -162,23 +155,22 @@ class Job(models.Model):
 
     @classmethod
     def dead(cls) -> "models.QuerySet[Self]":
-        """Jobs whose process has died."""
         return cls.objects.filter(
             state=cls.State.RUNNING, heartbeat_at__lt=Now() - DEAD_AFTER
         ).select_related("workspace")
 
     @classmethod
     def unsent(cls) -> "models.QuerySet[Self]":
-        """Queued jobs that no worker can know of, or that none took for long."""
+        """Return queued jobs that no worker knows of, or that none took for long."""
         late = Q(sent_at=None) | Q(sent_at__lt=Now() - SEND_AGAIN_AFTER)
         return cls.objects.filter(late, state=cls.State.QUEUED)
 
-    def take_over(self, sentence: str) -> bool:
-        """End a dead one. ``False``: it lives, or is over."""
+    def take_over(self, message: str) -> bool:
+        """End a dead job. ``False``: it lives, or is over."""
         won = (
             Job.dead()
             .filter(pk=self.pk)
-            .update(state=self.State.INTERRUPTED, sentence=sentence, doing="", ended_at=Now())
+            .update(state=self.State.INTERRUPTED, message=message, doing="", ended_at=Now())
         )
         return bool(won)
 

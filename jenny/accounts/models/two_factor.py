@@ -9,19 +9,19 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from jenny.accounts import recovery, totp
+from jenny.accounts import totp
 from jenny.accounts.models.account import Account
 from jenny.accounts.vault import Unreadable, Vault
 
-# Wrong codes until no more are taken for a while: of a million codes, three are right at a time.
+# Wrong codes until none are accepted for a while: of a million codes, three are right at a time.
 MOST_FAILURES = 6
 PAUSE = dt.timedelta(minutes=15)
-# What the secret is bound to in the vault, in place of an origin.
+# Binds the secret in the vault, in place of an origin.
 _BOUND_TO = "two-factor of account {}"
 
 
 class TwoFactor(models.Model):
-    """An account's secret; without ``confirmed_at`` it is being set up, and asks nothing."""
+    """An account's secret; without ``confirmed_at`` it is being set up and not required."""
 
     account = models.OneToOneField(
         settings.AUTH_USER_MODEL,
@@ -31,23 +31,22 @@ class TwoFactor(models.Model):
     )
     ciphertext = models.BinaryField()
     confirmed_at = models.DateTimeField(null=True)
-    # The newest step whose code was taken: a code that somebody saw is worth nothing any more.
+    # The newest step whose code was accepted, so that no code is accepted twice.
     last_step = models.BigIntegerField(default=0)
     failures = models.PositiveIntegerField(default=0)
     failed_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"two-factor of account {self.account_id}"
 
     @classmethod
     def of(cls, account: Account) -> Self | None:
-        """The account's second factor, when it is on."""
+        """Return the account's second factor, when it is on."""
         return cls.objects.filter(account=account).exclude(confirmed_at=None).first()
 
     @classmethod
     def begin(cls, account: Account) -> Self:
-        """A new secret to be confirmed, in place of an earlier unconfirmed one."""
+        """Create a new secret to be confirmed; it replaces an earlier unconfirmed one."""
         sealed = Vault(settings.SECRET_KEY).encrypt(totp.new_secret(), _BOUND_TO.format(account.pk))
         row, _ = cls.objects.update_or_create(
             account=account,
@@ -56,7 +55,7 @@ class TwoFactor(models.Model):
         return row
 
     def reveal(self) -> str | None:
-        """The secret; ``None`` when it cannot be read since the secret key is another one."""
+        """Return the secret; ``None`` when the secret key has changed and it is unreadable."""
         try:
             return Vault(settings.SECRET_KEY).decrypt(
                 bytes(self.ciphertext), _BOUND_TO.format(self.account_id)
@@ -66,14 +65,14 @@ class TwoFactor(models.Model):
 
     @property
     def minutes_to_wait(self) -> int:
-        """For how long no code is taken, since too many were wrong; 0: one may be tried."""
+        """Minutes without accepting codes after too many wrong ones; 0: one may be tried."""
         if self.failures < MOST_FAILURES or self.failed_at is None:
             return 0
         left = (self.failed_at + PAUSE - timezone.now()).total_seconds()
         return max(0, -int(-left // 60))
 
     def try_code(self, given: str) -> bool:
-        """Take a code of the app, or a recovery code; each is taken once. Many may try at once."""
+        """Accept a code of the app, or a recovery code; each once. Safe for parallel calls."""
         if not self._count_a_try():
             return False
         is_right = self._takes(given) or RecoveryCode.use(self.account_id, given)
@@ -82,8 +81,10 @@ class TwoFactor(models.Model):
         return is_right
 
     def _count_a_try(self) -> bool:
-        """Count it as wrong first, so that tries at the same moment are not more than allowed.
-        ``False``: there were too many."""
+        """Count the code as wrong first, so that parallel tries cannot exceed the limit.
+
+        ``False``: there were too many.
+        """
         now = timezone.now()
         rows = type(self).objects.filter(pk=self.pk)
         rows.filter(failures__gte=MOST_FAILURES, failed_at__lte=now - PAUSE).update(failures=0)
@@ -102,8 +103,11 @@ class TwoFactor(models.Model):
         return bool(rows.update(last_step=step))
 
     def confirm(self, given: str) -> list[str] | None:
-        """Turn it on with the first code of the app; the recovery codes, which are shown once.
-        ``None``: the code is wrong."""
+        """Turn it on with the first code of the app; return the recovery codes, which are shown
+        once.
+
+        ``None``: the code is wrong.
+        """
         if not self._count_a_try() or not self._takes(given):
             return None
         with transaction.atomic():
@@ -114,7 +118,7 @@ class TwoFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """A code for whoever lost the app; only its digest is kept, and it works once."""
+    """A code that works once, for a person who lost the app; only its digest is stored."""
 
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes"
@@ -128,20 +132,19 @@ class RecoveryCode(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"recovery code of account {self.account_id}"
 
     @classmethod
     def make(cls, account: int) -> list[str]:
-        """New codes in place of all earlier ones."""
-        codes = recovery.new_codes()
+        """Create new codes; they replace all earlier ones."""
+        codes = totp.new_codes()
         with transaction.atomic():
             cls.objects.filter(account=account).delete()
             RecoveryCode.objects.bulk_create(
                 [
                     cls(
                         account_id=account,
-                        digest=recovery.digest(settings.SECRET_KEY, account, code),
+                        digest=totp.digest(settings.SECRET_KEY, account, code),
                     )
                     for code in codes
                 ]
@@ -151,11 +154,10 @@ class RecoveryCode(models.Model):
     @classmethod
     def use(cls, account: int, given: str) -> bool:
         """Use a code up. ``False``: there is none like it, or it was used."""
-        digest = recovery.digest(settings.SECRET_KEY, account, given)
+        digest = totp.digest(settings.SECRET_KEY, account, given)
         fresh = cls.objects.filter(Q(account=account), digest=digest, used_at=None)
         return bool(fresh.update(used_at=timezone.now()))
 
     @classmethod
     def left(cls, account: Account) -> int:
-        """How many of the account's codes still work."""
         return cls.objects.filter(account=account, used_at=None).count()

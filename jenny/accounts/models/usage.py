@@ -1,4 +1,4 @@
-"""What the models used, added up by day, kind of run and model."""
+"""Usage of models, summed by day, kind of run and model."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -9,13 +9,18 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Sum
 
 from jenny.accounts.models.account import Account
-from jenny.accounts.models.prepared import PreparedUpdate, Slot, number_slot, text_slot
+from jenny.accounts.services.prepared_statements import (
+    PreparedUpdate,
+    Slot,
+    number_slot,
+    text_slot,
+)
 from jenny.agent.tokens import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a day used. ``unpriced``: tokens whose price nobody named; they are in no cost."""
+    """A day's usage. ``unpriced``: tokens without a known price, which are not in the cost."""
 
     tokens: int = 0
     cost: Decimal = Decimal(0)
@@ -23,9 +28,9 @@ class Used:
 
 
 class UsageDay(models.Model):
-    """An account's requests to one model in one kind of run on one day (the account's own).
+    """An account's requests to one model in one kind of run on one day (in the account's zone).
 
-    No text, and no name of a conversation: what was said can be deleted, and what it cost stays.
+    It has no text and no name of a conversation: messages can be deleted, their cost stays.
     """
 
     account = models.ForeignKey(
@@ -51,7 +56,6 @@ class UsageDay(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Day, kind and model."""
         return f"{self.day} {self.kind} {self.model}"
 
     @classmethod
@@ -65,7 +69,7 @@ class UsageDay(models.Model):
         usage: Usage,
         cost: Decimal | None,
     ) -> None:
-        """Count one request; *cost* ``None``: its price is not known. Many may count at once."""
+        """Count one request; *cost* ``None``: its price is unknown. Safe for parallel calls."""
         key = {"account_id": account, "day": day, "kind": kind[:24], "model": model[:200]}
         counts: dict[str, int | Decimal] = {
             "requests": 1,
@@ -79,7 +83,7 @@ class UsageDay(models.Model):
         if _ADDED.run(**key, **counts):
             return
         if not Account.objects.filter(pk=account).exists():
-            # Deleted meanwhile, with all that it used.
+            # The account was deleted meanwhile, with its usage.
             return
         try:
             with transaction.atomic():
@@ -89,7 +93,6 @@ class UsageDay(models.Model):
 
     @classmethod
     def used_on(cls, account: int, day: dt.date) -> Used:
-        """What all runs of the account used on that day."""
         every = F("input_tokens") + F("output_tokens") + F("cache_read_tokens")
         found = cls.objects.filter(account=account, day=day).aggregate(
             tokens=Sum(every + F("cache_write_tokens")),

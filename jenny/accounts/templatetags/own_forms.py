@@ -1,5 +1,8 @@
-"""``{% csrf_token %}`` also says in which workspace the page was made, so that a form that was
-opened before another tab switched is not done to the wrong one (``WorkspaceMiddleware``)."""
+"""A ``{% csrf_token %}`` that also sends the workspace in which the page was made.
+
+A form that was opened before another tab switched is then refused instead of changing the wrong
+workspace (``WorkspaceMiddleware``).
+"""
 
 from django import template
 from django.template.defaulttags import CsrfTokenNode
@@ -17,7 +20,7 @@ class _FormTokens(CsrfTokenNode):
     def render(self, context: template.Context) -> SafeString:
         token = super().render(context)
         row = context.get("workspace")
-        # What a conversation's forms are about stands in their addresses; a thread has hundreds.
+        # A conversation's forms name it in their address; a thread has hundreds of them.
         if not token or not isinstance(row, Workspace) or context.get("conversation") is not None:
             return mark_safe(token)  # noqa: S308 - Django's own, with nothing of ours in it
         field = format_html('<input type="hidden" name="{}" value="{}">', FIELD, row.pk)
@@ -26,6 +29,6 @@ class _FormTokens(CsrfTokenNode):
 
 @register.tag("csrf_token")
 def csrf_token(parser: template.base.Parser, token: template.base.Token) -> _FormTokens:
-    """The two hidden fields of a form that is posted."""
+    """Parse the tag; it renders the two hidden fields of a POST form."""
     del parser, token
     return _FormTokens()

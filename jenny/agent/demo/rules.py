@@ -1,60 +1,129 @@
-"""The demo model's rules, in the order in which they are tried: the first that fits answers."""
+"""The demo model's rules; the first one that fits answers."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jenny.agent.demo import asides, dreaming, reviewing, talk, tidying, tooling
-from jenny.agent.demo.asked import Asked, Piece
-from jenny.agent.demo.talk import has
+from jenny.agent.demo import background_runs, replies, tool_requests
+from jenny.agent.demo.replies import has
+from jenny.agent.demo.request import DemoRequest, Piece
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When it fits (a pattern in the person's words, or a look at the request), and its answer."""
+    """A condition (a pattern for the person's words, or a function of the request), and its
+    answer.
+    """
 
-    fits: re.Pattern[str] | Callable[[Asked], bool]
-    answer: Callable[[Asked], Iterator[Piece]]
+    fits: re.Pattern[str] | Callable[[DemoRequest], bool]
+    answer: Callable[[DemoRequest], Iterator[Piece]]
 
-    def matches(self, asked: Asked) -> bool:
-        """Whether it is this rule's turn."""
+    def matches(self, asked: DemoRequest) -> bool:
         if isinstance(self.fits, re.Pattern):
             return self.fits.search(asked.words) is not None
         return self.fits(asked)
 
 
 RULES = (
-    # What the product asks for itself.
-    Rule(asides.is_title, asides.title),
-    Rule(asides.is_summary, asides.summary),
-    Rule(reviewing.is_review, reviewing.review),
-    Rule(dreaming.is_dream, dreaming.dream),
-    Rule(tidying.is_tidying, tidying.tidy),
-    # What a person asks for.
-    Rule(lambda asked: bool(asked.done), tooling.report),
-    Rule(has("what did i (?:say|tell you)", "do you (?:know|remember)"), talk.recall),
-    Rule(has("what have i (?:said|told you)"), talk.recall),
-    Rule(tooling.is_wish, tooling.call),
-    Rule(has("all formatting", "markdown", "formatting"), talk.markup),
-    Rule(has("tables?"), talk.table),
-    Rule(has("code", "program", "script"), talk.code),
-    Rule(has("maths?", "formulas?", "equations?"), talk.maths),
-    Rule(has("long (?:answer|reply|text|story)", "at length"), talk.long),
-    Rule(has("think about", "think hard", "thinking"), talk.thought),
-    Rule(has("what time", "what day", "which day", "today'?s date", "the date"), talk.clock),
-    Rule(has("what is jenny", "who is jenny", "about jenny", "what's jenny"), talk.jenny),
+    # Requests of the product itself.
+    Rule(background_runs.is_title, background_runs.title),
+    Rule(background_runs.is_summary, background_runs.summary),
+    Rule(background_runs.is_review, background_runs.review),
+    Rule(background_runs.is_dream, background_runs.dream),
+    Rule(background_runs.is_tidying, background_runs.tidy),
+    # Requests of a person.
+    Rule(lambda asked: bool(asked.done), tool_requests.report),
     Rule(
-        has("who are you", "what are you", "are you (?:real|an ai|human|a person)", "what can you"),
-        talk.oneself,
+        has(
+            r"what did i (?:say|tell you)",
+            r"what have i (?:said|told you)",
+            r"do you (?:know|remember)",
+            r"who am i",
+            r"(?:what|who|when|where|how old)(?: is|['\u2019]s| are| was) my (?!data\b|files?\b)",
+            r"where do i",
+            r"what do i (?:like|drink|eat|prefer|own|do for)",
+            r"how old am i",
+            r"what (?:you know|you remember)",
+        ),
+        replies.recall,
     ),
-    Rule(has("which model", "what model", "demo", "help"), talk.oneself),
-    Rule(has("thanks", "thank you", "goodbye", "bye"), talk.thanks),
-    Rule(re.compile(r"^(?:hi|hello|hey|good (?:morning|evening|afternoon))\b"), talk.hello),
-    Rule(lambda _: True, talk.anything),
+    Rule(
+        has(
+            r"(?:forget|delete|erase) (?:everything|all|me|my (?:data|memory|memories))",
+            r"delete (?:it )?all",
+        ),
+        replies.everything_gone,
+    ),
+    Rule(
+        has(
+            r"how (?:does|do|is) (?:your|the|jenny'?s) memory",
+            r"where (?:is|are|do you (?:keep|store|save))",
+            r"how do you remember",
+            r"privacy",
+            r"is (?:it|this|my data|everything) (?:private|safe|secure)",
+        ),
+        replies.memory,
+    ),
+    Rule(tool_requests.is_wish, tool_requests.call),
+    Rule(replies.is_statement, replies.note_facts),
+    Rule(has("all formatting", "markdown", "formatting"), replies.markup),
+    Rule(has("tables?"), replies.table),
+    Rule(has("code", "program", "script"), replies.code),
+    Rule(has("maths?", "formulas?", "equations?"), replies.maths),
+    Rule(has("long (?:answer|reply|text|story)", "at length"), replies.long),
+    Rule(has("think about", "think hard", "thinking"), replies.thought),
+    Rule(has("what time", "what day", "which day", "today'?s date", "the date"), replies.clock),
+    Rule(
+        has(
+            r"(?:what|who)(?: is|['\u2019]s) (?:jenny|this)",
+            r"about jenny",
+            r"how (?:does|do) (?:this|it|i|you) \w+",
+            r"(?:get|getting) started",
+            r"what (?:can|should|do) i (?:do|ask|say|try|type)",
+        ),
+        replies.jenny,
+    ),
+    Rule(
+        has(
+            r"who are you",
+            r"what are you",
+            r"are you \w+",
+            r"what can you",
+            r"(?:what is|what['\u2019]s) your name",
+            r"(?:which|what) model",
+            r"demo",
+            r"help",
+        ),
+        replies.oneself,
+    ),
+    Rule(re.compile(r"^\W*$"), replies.oneself),
+    Rule(
+        has(
+            r"jokes?",
+            r"weather",
+            r"poems?",
+            r"story",
+            r"translate",
+            r"news",
+            r"recipes?",
+            r"e-?mail",
+            r"letter",
+            r"explain",
+            r"recommend",
+            r"summari[sz]e",
+            r"plan",
+        ),
+        replies.beyond,
+    ),
+    Rule(has("thanks", "thank you", "goodbye", "bye"), replies.thanks),
+    Rule(
+        re.compile(r"^(?:hi|hello|hey|good (?:morning|evening|afternoon)|nice to|how are|test)\b"),
+        replies.hello,
+    ),
+    Rule(lambda _: True, replies.anything),
 )
 
 
-def answer(asked: Asked) -> list[Piece]:
-    """What the demo model answers."""
+def answer(asked: DemoRequest) -> list[Piece]:
     rule = next(rule for rule in RULES if rule.matches(asked))
     return list(rule.answer(asked))

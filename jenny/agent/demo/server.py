@@ -11,9 +11,17 @@ from dataclasses import dataclass
 from typing import Any, override
 
 from jenny.agent.demo import rules
-from jenny.agent.demo.asked import Asked, BadRequest, Call, Piece, Say, Think, read
+from jenny.agent.demo.request import (
+    BadRequest,
+    Call,
+    DemoRequest,
+    Piece,
+    Say,
+    Think,
+    parse_request,
+)
 
-# Seconds between two words: about as fast as one reads along.
+# Seconds between two words: about as fast as one reads.
 PACE = 0.012
 _MAX_REQUEST_BYTES = 64 * 1024 * 1024
 _IDLE_SECONDS = 300.0
@@ -22,19 +30,17 @@ _MODEL = "demo"
 
 @dataclass(frozen=True, slots=True)
 class DemoServer:
-    """A running server."""
-
     url: str
     _http: http.server.ThreadingHTTPServer
 
     def close(self) -> None:
-        """Stop answering; replies on their way are cut off with the process."""
+        """Stop answering; unfinished replies are cut off when the process ends."""
         self._http.shutdown()
         self._http.server_close()
 
 
 def serve(*, pace: float = PACE) -> DemoServer:
-    """Start a server on a free port of loopback; *pace* is in seconds a word."""
+    """Start a server on a free port of loopback; *pace* is in seconds per word."""
     server = _Server(pace)
     threading.Thread(target=server.serve_forever, daemon=True, name="demo model").start()
     return DemoServer(f"http://127.0.0.1:{server.server_address[1]}", server)
@@ -47,7 +53,7 @@ class _Server(http.server.ThreadingHTTPServer):
     def __init__(self, pace: float) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.pace = pace
-        # Set when it closes; waiting on it is how a reply keeps its pace.
+        # Set when it closes; replies wait on it between words.
         self.closing = threading.Event()
 
     @override
@@ -57,7 +63,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
     @override
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away in the middle of a reply is how a person stops one."""
+        """Ignore clients that disconnect during a reply: this is how a person stops one."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -67,7 +73,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        """Answer a request of the Messages API."""
         size = int(self.headers.get("content-length") or 0)
         if size > _MAX_REQUEST_BYTES:
             self.close_connection = True
@@ -75,7 +80,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return
         try:
             body = self.rfile.read(size)
-            asked = read(body)
+            asked = parse_request(body)
         except (BadRequest, KeyError, TypeError, AttributeError, IndexError) as error:
             message = str(error) if isinstance(error, BadRequest) else "The request is malformed."
             self._json(400, _error("invalid_request_error", message))
@@ -90,7 +95,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     @override
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are logged by whoever sends them."""
+        """Do not log: the client logs its requests."""
 
     def _json(self, status: int, value: dict[str, Any]) -> None:
         body = json.dumps(value).encode()
@@ -100,7 +105,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self, asked: Asked, tokens: int) -> None:
+    def _stream(self, asked: DemoRequest, tokens: int) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
@@ -114,7 +119,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 def _events(pieces: list[Piece], tokens: int) -> Iterator[dict[str, Any]]:
-    """The stream of a reply."""
     message: dict[str, Any] = {
         "id": f"msg_{secrets.token_hex(12)}",
         "type": "message",
@@ -143,7 +147,7 @@ def _events(pieces: list[Piece], tokens: int) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(pieces: list[Piece]) -> Iterator[tuple[dict[str, Any], Iterator[dict[str, Any]]]]:
-    """Each block's start and its deltas; texts next to each other are one block."""
+    """Yield each block's start and its deltas; adjacent texts are one block."""
     text = ""
     for piece in [*pieces, None]:
         if isinstance(piece, Say):

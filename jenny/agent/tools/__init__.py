@@ -1,10 +1,10 @@
 """Tools: functions a model may call.
 
-``box`` says what a tool is and calls it; ``schema`` is what the model sees of one. The tools
-themselves: ``file_tools``, ``patch_tool``, ``search_tools``, ``sandbox``.
+``toolbox`` defines tools, describes them for the model and calls them. The tools themselves:
+``file_tools`` (with ``text_match``), ``search_tools`` (with ``search_process``), ``sandbox``.
 """
 
-from jenny.agent.tools.box import (
+from jenny.agent.tools.toolbox import (
     PROPOSED,
     SPILL_FOLDER,
     Seen,

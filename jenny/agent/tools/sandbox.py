@@ -1,9 +1,9 @@
-"""python_exec: Python that a model wrote, run where it can do no harm.
+"""python_exec: runs Python code of a model in a sandbox with read access to the workspace.
 
-The code runs in Monty, a Python interpreter of its own in a process of its own: it knows no
-network, no environment and no file system. Files reach it through functions handed in, which
-read through the workspace's gate (``sandbox_files``). Where Monty cannot be had, the tool is off
-and ``unavailable`` says why; nothing ever runs in this interpreter instead.
+The code runs in Monty, a separate Python interpreter in a process of its own, without network,
+environment and file system. Its ``open``, ``pathlib`` and ``os`` call ``SandboxFiles.answer``: the
+root ``/`` is the workspace's folder, and paths are checked like those of every tool. Without Monty
+the tool is off and ``unavailable`` says why; code never runs in this interpreter instead.
 """
 
 import ast
@@ -12,27 +12,171 @@ import contextlib
 import os
 import re
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
-from jenny.agent.tools.box import Tool, ToolContext, ToolOutcome
-from jenny.agent.tools.sandbox_files import SandboxFiles
+from jenny.agent.tools.file_tools import READ_BYTES
+from jenny.agent.tools.toolbox import Tool, ToolContext, ToolOutcome
+from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
+from jenny.workspace.files import Entry
 
 if TYPE_CHECKING:
     import pydantic_monty
+
+_SCAN_ENTRIES = 20_000
+_READ_ONLY = "files can only be read here; write them with another tool"
+
+
+class SandboxFiles:
+    """Answers one run's calls about files. Its errors are Python's own, for the code to see."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._answers: dict[str, Callable[..., Any]] = {
+            "open": self._open,
+            "Path.read_text": self._read_text,
+            "Path.read_bytes": self._read_bytes,
+            "Path.exists": lambda path: self._kind(path) is not None,
+            "Path.is_file": lambda path: self._kind(path) == "file",
+            "Path.is_dir": lambda path: self._kind(path) == "folder",
+            "Path.is_symlink": lambda _path: False,
+            "Path.iterdir": self._iterdir,
+            "Path.scan": self._scan,
+            "Path.stat": self._stat,
+            "Path.resolve": lambda path: _inside(path, "/"),
+            "Path.absolute": lambda path: _inside(path, "/"),
+        }
+
+    def read_file(self, path: str) -> str:
+        return self._read(str(path)).decode()
+
+    def list_dir(self, path: str = "") -> list[str]:
+        """Return the names in a folder; those of folders end in ``/``."""
+        return [
+            f"{entry.name}/" if entry.kind == "folder" else entry.name
+            for entry in self._listed(str(path))
+        ]
+
+    def answer(self, *, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], **_: Any) -> Any:
+        """Answer a call of ``open``, ``pathlib`` or ``os`` in the sandbox."""
+        answer = self._answers.get(name)
+        if answer is not None:
+            return answer(*args, **kwargs)
+        if name in {"os.getenv", "os.environ"}:
+            return None if name == "os.getenv" else {}
+        raise PermissionError(_READ_ONLY)
+
+    def _read(self, path: str) -> bytes:
+        path = _inside(path)
+        self._context.check()
+        try:
+            file = self._context.workspace.read(path, limit=READ_BYTES)
+            return self._context.visible(file.path, file.data)
+        except FileMissing as error:
+            shipped = self._context.shipped.get(path)
+            if shipped is not None:
+                return shipped.encode()
+            raise FileNotFoundError(error.message) from error
+        except WorkspaceError as error:
+            raise PermissionError(error.message) from error
+
+    def _listed(self, path: str) -> tuple[Entry, ...]:
+        try:
+            return self._context.workspace.list(_inside(path))
+        except FileMissing as error:
+            raise FileNotFoundError(error.message) from error
+        except WorkspaceError as error:
+            raise PermissionError(error.message) from error
+
+    def _kind(self, path: Any) -> str | None:
+        try:
+            place = self._context.workspace.resolve(_inside(path))
+        except PathRefused:
+            return None
+        if place.is_dir():
+            return "folder"
+        if place.is_file() or _inside(path) in self._context.shipped:
+            return "file"
+        return None
+
+    def _open(self, path: Any, mode: str = "r", *_: Any) -> Any:
+        # Loaded by now: only a running sandbox calls this.
+        from pydantic_monty import MontyFileHandle  # noqa: PLC0415 - loaded by now, as above
+
+        if set(mode) - set("rbt"):
+            raise PermissionError(_READ_ONLY)
+        self._read(str(path))
+        return MontyFileHandle(str(path), mode)
+
+    def _read_text(self, path: Any) -> str:
+        return self._read(_path_of(path)).decode().removeprefix("\ufeff").replace("\r\n", "\n")
+
+    def _read_bytes(self, path: Any) -> bytes:
+        return self._read(_path_of(path))
+
+    def _iterdir(self, path: Any) -> list[PurePosixPath]:
+        return [PurePosixPath("/", entry.path) for entry in self._listed(str(path))]
+
+    def _scan(self, path: Any, *, max_depth: int | None = None, **_: Any) -> list[Any]:
+        from pydantic_monty import ScanEntry  # noqa: PLC0415 - as in ``_open``
+
+        kind = self._kind(path)
+        if kind is None:
+            raise FileNotFoundError(str(path))
+        found = [ScanEntry("", kind == "folder", kind == "file", is_symlink=False)]
+        if kind == "file":
+            return found
+        start = len(_inside(path)) + 1 if _inside(path) else 0
+        for entry in self._context.workspace.walk(_inside(path)):
+            relative = entry.path[start:]
+            if max_depth is not None and relative.count("/") >= max_depth:
+                continue
+            if len(found) >= _SCAN_ENTRIES:
+                raise PermissionError(f"the folder has more than {_SCAN_ENTRIES:,} entries")
+            found.append(
+                ScanEntry(relative, entry.kind == "folder", entry.kind == "file", is_symlink=False)
+            )
+        return found
+
+    def _stat(self, path: Any) -> Any:
+        from pydantic_monty import StatResult  # noqa: PLC0415 - as in ``_open``
+
+        kind = self._kind(path)
+        if kind is None:
+            raise FileNotFoundError(str(path))
+        place = self._context.workspace.resolve(_inside(path))
+        if not place.exists():
+            return StatResult.file_stat(len(self._read(str(path))))
+        status = place.stat()
+        if kind == "folder":
+            return StatResult.dir_stat(mtime=status.st_mtime)
+        return StatResult.file_stat(status.st_size, mtime=status.st_mtime)
+
+
+def _path_of(path: Any) -> str:
+    return str(getattr(path, "path", path))
+
+
+def _inside(path: Any, start: str = "") -> str:
+    """Convert a path of the sandbox to one of the workspace: its root is the workspace's folder."""
+    parts = [part for part in str(path).split("/") if part not in {"", "."}]
+    return start + "/".join(parts)
+
 
 MEMORY_BYTES = 64 * 1024 * 1024
 OUTPUT_CHARS = 200_000
 CODE_CHARS = 100_000
 _DEPTH = 400
-# Questions to the host (files, names) that one run may ask.
+# Calls to the host (files, names) that one run may make.
 _CALLS = 2_000
-# How long a run waits for one of the few sandboxes to be free.
+# Time that a run waits for a free sandbox.
 _QUEUE_SECONDS = 30.0
 _POLL_SECONDS = 0.05
-# A sandbox that does not keep its own limits is killed after this.
+# A sandbox that exceeds its own limits is killed after this.
 _BACKSTOP_SECONDS = 30.0
 _TRACEBACK_CHARS = 4_000
 _PREFIX = "__value__ = ("
@@ -53,12 +197,12 @@ _STATE = _State()
 
 
 class _TooMuchOutput(Exception):
-    """The code printed more than is kept."""
+    pass
 
 
 @dataclass(slots=True)
 class _Run:
-    """One run of code, in a thread of its own, so that whoever waits for it can leave."""
+    """One run of code, in a thread of its own, so that a waiting turn can leave it."""
 
     code: str
     files: SandboxFiles
@@ -71,14 +215,12 @@ class _Run:
 
     @property
     def is_full(self) -> bool:
-        """Whether the code printed more than is kept."""
         return self.size > OUTPUT_CHARS
 
     def take(self, _stream: str, text: str) -> None:
-        """Keep what the code prints."""
         self.size += len(text)
         if self.is_full:
-            # Ends the run at its next question to us; who waits does not wait for that.
+            # Ends the run at its next call to the host; the waiting turn leaves at once.
             self.problem = f"Ended: it printed more than {OUTPUT_CHARS:,} characters. Print less."
             self.done.set()
             raise _TooMuchOutput
@@ -105,7 +247,7 @@ def python_exec(context: ToolContext, code: str) -> ToolOutcome:
         raise ToolProblem(f"The code is longer than {CODE_CHARS:,} characters. Nothing was run.")
     run = _Run(_with_last_value(clean(code)), SandboxFiles(context), context.zone, context.seconds)
     threading.Thread(target=_carry_out, args=(run,), name="python_exec", daemon=True).start()
-    # Its own limits end the thread; the turn need not wait for that when it is stopped.
+    # Its own limits end the thread; a stopped turn does not wait for that.
     while not run.done.wait(_POLL_SECONDS):
         context.check()
     printed = "".join(run.printed)
@@ -115,18 +257,22 @@ def python_exec(context: ToolContext, code: str) -> ToolOutcome:
 
 
 def unavailable() -> str:
-    """Why there is no sandbox on this machine; empty when there is one (tried once a process)."""
+    """Return why there is no sandbox on this machine; empty when there is one.
+
+    It is tried once per process.
+    """
     with _lock:
         if _STATE.pid == 0:
             _STATE.pid, _STATE.problem = os.getpid(), _start()
         if _STATE.pid != os.getpid():
-            # What runs the sandboxes does not survive a fork; asking it would wait for ever.
+            # The thread that runs the sandboxes does not survive a fork; a call would wait for
+            # ever.
             return "the sandbox belongs to the process that this one was forked from."
         return _STATE.problem
 
 
 def _start() -> str:
-    """Start this process's sandboxes and try one; says what is wrong."""
+    """Start this process's sandboxes and try one; return the error."""
     try:
         # Imported late: it costs 60 ms, and where it is missing only this tool is off.
         import pydantic_monty  # noqa: PLC0415 - costs 60 ms, as above
@@ -138,7 +284,7 @@ def _start() -> str:
             max_processes=max(2, os.cpu_count() or 1),
             checkout_timeout=_QUEUE_SECONDS,
             request_timeout=_BACKSTOP_SECONDS,
-            # A sandbox keeps the memory it once had; this gives it back.
+            # A sandbox keeps the memory it once had; a new one frees it.
             max_checkouts_per_worker=20,
         )
         pool.__enter__()
@@ -158,7 +304,6 @@ def _close(pid: int) -> None:
 
 
 def _carry_out(run: _Run) -> None:
-    """Run the code and note how it ended."""
     import pydantic_monty  # noqa: PLC0415 - loaded by now, see ``_start``
 
     try:
@@ -196,7 +341,7 @@ def _limits(seconds: float) -> "pydantic_monty.ResourceLimits":
 
 
 def _said(error: "pydantic_monty.MontyError", seconds: float) -> str:
-    """What went wrong, in words that tell the model what to change."""
+    """Describe the error so that the model knows what to change."""
     text = str(error)
     if text.startswith("TimeoutError: feed time limit") or getattr(error, "timed_out", False):
         return f"Ended: it ran for longer than {seconds:g} seconds."
@@ -209,7 +354,7 @@ def _said(error: "pydantic_monty.MontyError", seconds: float) -> str:
         return "Ended: the sandbox broke on this code. Write it more simply."
     shown: str = display()
     if _PREFIX in shown:
-        # The marks under the lines point beside once our own words are gone.
+        # The markers below lines are misplaced once our own prefix is removed.
         shown = re.sub(r"\n +~+(?=\n)", "", shown.replace(_PREFIX, ""))
     if len(shown) <= _TRACEBACK_CHARS:
         return shown
@@ -218,15 +363,15 @@ def _said(error: "pydantic_monty.MontyError", seconds: float) -> str:
 
 
 def _with_last_value(code: str) -> str:
-    """The code, ending so that the value of a last expression is printed in the sandbox.
+    """Change the code to print the value of a last expression in the sandbox.
 
-    It is printed there, and not handed over, so that a huge value meets the sandbox's limits
-    and not ours. Lines keep their numbers.
+    It is printed there, not returned, so that a huge value meets the sandbox's limits and not ours.
+    Lines keep their numbers.
     """
     try:
         tree = compile(code, "code.py", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        # What this Python cannot read, the sandbox explains.
+        # The sandbox reports the syntax error.
         return f"{code}\nNone"
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or _is_print(last.value):

@@ -1,5 +1,5 @@
-"""Conversations on their way into a backup and out of one. Plain: it is given values.
+"""Reads and checks the conversations of a backup. Plain: it works on values.
 
-``fields`` says what each kind of row has, ``talks`` puts the rows of a conversation together and
-refuses what no conversation can be, ``matching`` finds what is there already.
+``fields`` defines the kinds of rows; ``conversations`` groups the rows of a conversation and
+refuses rows that do not fit together; ``anchors`` renumbers the history's references to messages.
 """

@@ -1,9 +1,11 @@
-"""What each kind of row of ``conversations.jsonl`` has."""
+"""Defines the fields of each kind of row of ``conversations.jsonl``."""
 
 from typing import Any
 
 from jenny.workspace.backup.rows import (
     MOST_COUNT,
+    MOST_DEPTH,
+    Field,
     Row,
     Table,
     amount,
@@ -14,7 +16,9 @@ from jenny.workspace.backup.rows import (
     identity,
     moment,
     money,
+    named_values,
     or_none,
+    rename_key,
     several,
     text,
     whole,
@@ -28,6 +32,16 @@ _POINTERS = {
     "session_from": whole(),
     "tokens_gone": whole(),
 }
+
+
+def _upgrade(row: Row) -> Row:
+    """Backups made before December 2026 call a turn's message its sentence, and conversations had
+    no tags and marks."""
+    if row.get("row") == "conversation":
+        return {"is_pinned": False, "is_archived": False, "tags": []} | row
+    return rename_key(row, "sentence", "message") if row.get("row") == "turn" else row
+
+
 TABLE = Table(
     "conversations",
     {
@@ -42,6 +56,9 @@ TABLE = Table(
             "active_at": moment,
             "branch": or_none(whole()),
             "crowded": text(10_000),
+            "is_pinned": flag,
+            "is_archived": flag,
+            "tags": several(text(40)),
             **_POINTERS,
         },
         "branch": {
@@ -57,7 +74,7 @@ TABLE = Table(
             "id": whole(),
             "state": choice("done", "stopped", "failed", "interrupted"),
             "reason": text(32),
-            "sentence": text(100_000),
+            "message": text(100_000),
             "can_retry": flag,
             "retried": flag,
             "created_at": moment,
@@ -109,15 +126,25 @@ TABLE = Table(
             "created_at": moment,
         },
     },
+    _upgrade,
 )
+# A tool call's arguments are nested one level deeper than the block's data.
+_ARGUMENTS = named_values(MOST_DEPTH - 1)
+_BLOCK_DATA: dict[str, tuple[dict[str, Field], dict[str, Field]]] = {
+    "tool": (
+        {"id": text(), "name": text(), "arguments": _ARGUMENTS},
+        {"result": text(), "ok": flag, "seconds": amount},
+    ),
+    "thinking": ({}, {"signature": text(), "duration": text(40)}),
+}
 refused = TABLE.refused
 
 
-def read(row: Row) -> tuple[str, Row]:
-    """A row's kind, and its values as the database takes them.
+def read_rows(row: Row) -> tuple[str, Row]:
+    """Return a row's kind and its values as the database takes them.
 
     Raises:
-        BackupRefused: it is none.
+        BackupRefused: the row has no known form.
     """
     kind, values = TABLE.read(row)
     if kind == "block":
@@ -129,14 +156,25 @@ def read(row: Row) -> tuple[str, Row]:
 
 
 def _block_data(kind: str, data: Row) -> Row:
-    """Of a block's facts those that a page and a model can do with, and no address: what a link
-    or a form of a page leads to is never another's choice."""
-    kept: dict[str, Any] = {}
-    if kind == "tool":
-        readers = {"id": text(), "name": text(), "arguments": facts}
-        kept = {name: read(data[name]) for name, read in readers.items()}
-        more = {"result": text(), "ok": flag, "seconds": amount}
-    else:
-        more = {"signature": text(), "duration": text(40)} if kind == "thinking" else {}
-    found = {name: read(data[name]) for name, read in more.items() if data.get(name) is not None}
+    """Keep the data of a block that pages and models can use, and no address.
+
+    The target of a link or form on a page must never come from a backup.
+    """
+    needed, more = _BLOCK_DATA.get(kind, ({}, {}))
+    kept = {name: field.read(data[name]) for name, field in needed.items()}
+    found = {name: one.read(data[name]) for name, one in more.items() if data.get(name) is not None}
     return kept | found
+
+
+def fit_block_data(kind: str, data: Any) -> Row:
+    """Return a block's data as ``read_rows`` accepts it."""
+    data = data if isinstance(data, dict) else {}
+    needed, more = _BLOCK_DATA.get(kind, ({}, {}))
+    kept: Row = {}
+    for name, field in needed.items():
+        value = field.fit(data.get(name))
+        kept[name] = value if field.accepts(value) else field.fit({}) if field is _ARGUMENTS else ""
+    for name, field in more.items():
+        if data.get(name) is not None and field.accepts(value := field.fit(data[name])):
+            kept[name] = value
+    return kept

@@ -2,7 +2,7 @@
 
 from jenny.chat.models.branches import Branch, Path
 from jenny.chat.models.consent import ConsentRequest
-from jenny.chat.models.conversations import Conversation, look_again
+from jenny.chat.models.conversations import Conversation, Tag, look_again
 from jenny.chat.models.messages import Block, Draft, Message
 from jenny.chat.models.projects import ProjectState
 from jenny.chat.models.summaries import Summary
@@ -18,6 +18,7 @@ __all__ = [
     "Path",
     "ProjectState",
     "Summary",
+    "Tag",
     "Turn",
     "look_again",
 ]

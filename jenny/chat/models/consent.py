@@ -1,4 +1,4 @@
-"""A change that the assistant asked for and may not make by itself: it waits for the person."""
+"""A change that the assistant proposed and may not make by itself; a person decides on it."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,11 +7,10 @@ from jenny.accounts.models import Workspace
 
 
 class ConsentRequest(models.Model):
-    """One change of one file, as it was proposed. *before* and *after* are the file's bytes, null
-    where there is no file."""
+    """One proposed change of one file. *before* and *after* are the file's bytes; null: no file."""
 
     class State(models.TextChoices):
-        """What became of it; ``superseded``: the same conversation proposed another text."""
+        """State of the request; ``superseded``: the same conversation proposed a newer text."""
 
         WAITING = "waiting"
         ALLOWED = "allowed"
@@ -43,5 +42,4 @@ class ConsentRequest(models.Model):
         ]
 
     def __str__(self) -> str:
-        """The file and what became of it."""
         return f"{self.path}, {self.state}"

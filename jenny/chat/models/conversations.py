@@ -1,8 +1,8 @@
 """Conversations.
 
-An *event number* is given by the database, together with the row that the event
-tells of, and is never used twice in a conversation: it is the first half of the
-event's position in the conversation's stream (``jenny.chat.stream``).
+The database gives an *event number* together with the row that the event reports. A conversation
+never uses a number twice: it is the first half of the event's position in the conversation's stream
+(``jenny.chat.stream``).
 """
 
 import uuid
@@ -13,24 +13,43 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.models.prepared import (
+from jenny.accounts.services.prepared_statements import (
     Prepared,
     PreparedUpdate,
     number_slot,
     text_slot,
     uuid_slot,
 )
-from jenny.agent.runs import RUN_KINDS
+from jenny.agent.run_kinds import RUN_KINDS
 from jenny.chat.models.branches import Branch
-from jenny.chat.models.consolidating import Consolidating
+from jenny.chat.models.consolidation import Consolidating
 from jenny.chat.models.messages import Message
 
 
+class LiveConversations(models.Manager["Conversation"]):
+    def get_queryset(self) -> "models.QuerySet[Conversation]":
+        return super().get_queryset().filter(deleted_at=None)
+
+
+class Tag(models.Model):
+    """A person's word for conversations; *key* is the name without differences of case."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=40)
+    key = models.CharField(max_length=80)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="one_tag_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Conversation(Consolidating):
-    """A conversation of one workspace."""
+    """A conversation. ``objects`` has those that are not in the trash."""
 
     class Kind(models.TextChoices):
-        """What kind of run its turns are (``jenny.agent.runs``)."""
+        """The kind of run of its turns (``jenny.agent.run_kinds``)."""
 
         PERSONAL = "personal"
         TEMPORARY = "temporary"
@@ -39,24 +58,71 @@ class Conversation(Consolidating):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="conversations")
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.PERSONAL)
-    # The wiki that a project's conversation belongs to: the name of its folder.
+    # The folder name of the wiki that a project's conversation belongs to.
     project = models.CharField(max_length=255, blank=True)
     title = models.CharField(max_length=120, blank=True)
     titled_by_hand = models.BooleanField(default=False)
     preset = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     active_at = models.DateTimeField(db_default=Now())
-    # The model sees messages from this id on; /new and the consolidator move it.
+    # The model sees messages from this id on; /new and the Consolidator move it.
     context_from = models.BigIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
-    # The version of it that is shown; null: there is only one.
+    # The branch that is shown; null: there is only one.
     branch = models.ForeignKey(Branch, null=True, on_delete=models.SET_NULL, related_name="+")
-    # What is too big for the model and cannot be summarised away, in words; empty: nothing is.
+    # Names what is too big for the model and cannot be summarised away; empty: nothing is.
     crowded = models.TextField(blank=True)
+    is_pinned = models.BooleanField(default=False)
+    is_archived = models.BooleanField(default=False)
+    # An answer ended while nobody was looking at it.
+    is_unread = models.BooleanField(default=False)
+    # When it was moved to the trash; null: it is not there.
+    deleted_at = models.DateTimeField(null=True)
+    tags = models.ManyToManyField(Tag, related_name="conversations", blank=True)
+    # The conversation and the message that it was branched from; the message stays when the
+    # conversation is deleted for good.
+    source = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="copies")
+    source_message = models.BigIntegerField(default=0)
+
+    objects = LiveConversations()
+    all_objects = models.Manager["Conversation"]()
 
     class Meta:
+        default_manager_name = "all_objects"
+        base_manager_name = "all_objects"
         indexes = [
             models.Index(fields=["workspace", "-active_at"], name="conversations_by_day"),
+            # A condition on a boolean column is used only as the condition of an index.
+            models.Index(
+                fields=["workspace", "-active_at", "-id"],
+                condition=Q(deleted_at=None, is_archived=False, is_pinned=False),
+                name="conversations_listed",
+            ),
+            models.Index(
+                fields=["workspace", "-active_at", "-id"],
+                condition=Q(deleted_at=None, is_archived=False, is_pinned=True),
+                name="conversations_pinned",
+            ),
+            models.Index(
+                fields=["workspace", "-active_at", "-id"],
+                condition=Q(deleted_at=None, is_archived=True),
+                name="conversations_archived",
+            ),
+            models.Index(
+                fields=["workspace", "kind", "project", "-active_at", "-id"],
+                condition=Q(deleted_at=None, is_archived=False),
+                name="conversations_of_kind",
+            ),
+            models.Index(
+                fields=["workspace", "-active_at", "-id"],
+                condition=Q(is_unread=True),
+                name="conversations_unread",
+            ),
+            models.Index(
+                fields=["workspace", "-deleted_at", "-id"],
+                condition=Q(deleted_at__isnull=False),
+                name="conversations_deleted",
+            ),
             models.Index(
                 fields=["consolidate_after"],
                 condition=Q(consolidate_after__isnull=False),
@@ -65,22 +131,20 @@ class Conversation(Consolidating):
         ]
 
     def __str__(self) -> str:
-        """The title."""
         return self.title or str(self.id)
 
     @property
     def feeds_history(self) -> bool:
-        """Whether what is said in it reaches the memory."""
         return RUN_KINDS[self.kind].feeds_history
 
     @property
     def may_rest(self) -> bool:
-        """Whether it is summarised for being idle."""
         return RUN_KINDS[self.kind].rests
 
     def next_event_number(self, count: int = 1) -> int:
-        """Take the conversation's next event number, or the last one of the next *count*; call
-        it inside the transaction that stores what the events tell of.
+        """Take the next event number, or the last one of the next *count*.
+
+        Call it inside the transaction that stores what the events report.
 
         :raises Conversation.DoesNotExist: it was deleted.
         """
@@ -98,10 +162,11 @@ class Conversation(Consolidating):
         return self.event_number
 
     def locked(self) -> "Conversation":
-        """The row as it is now, held until the transaction ends: whoever adds to a
-        conversation, starts or ends its turns, or deletes it, does so one after another.
+        """Load the row and lock it until the transaction ends.
 
-        :raises Conversation.DoesNotExist: it was deleted.
+        Adding to a conversation, starting or ending its turns and deleting it need this lock.
+
+        :raises Conversation.DoesNotExist: it was deleted, or is in the trash.
         """
         found = _LOCKED.first(conversation=self.pk)
         if found is None:
@@ -109,7 +174,7 @@ class Conversation(Consolidating):
         return found
 
     def bump(self) -> None:
-        """It is active now; inside a transaction, which holds it then as by :meth:`locked`.
+        """Mark it as active now, inside a transaction; this locks it like :meth:`locked`.
 
         :raises Conversation.DoesNotExist: it was deleted.
         """
@@ -117,15 +182,15 @@ class Conversation(Consolidating):
             raise self.DoesNotExist
 
     def has_taken(self, client_key: str) -> bool:
-        """Whether the form of that *client_key* was taken in before."""
+        """True when the form with that *client_key* was accepted before."""
         return bool(_TAKEN.rows(conversation=self.pk, key=client_key))
 
     def waiting(self) -> "models.QuerySet[Message]":
-        """The user's messages that no turn has taken yet, oldest first."""
+        """Return the user's messages that no turn has taken yet, oldest first."""
         return _waiting(self.pk, self.context_from)
 
     def waiting_rows(self) -> list[Message]:
-        """The same, read; each turn asks for them."""
+        """Load the same rows by a prepared statement; each turn asks for them."""
         return _WAITING.rows(conversation=self.pk, context_from=self.context_from)
 
 
@@ -142,8 +207,11 @@ def _waiting(conversation: Any, context_from: Any) -> "models.QuerySet[Message]"
 _LOCKED = Prepared(
     lambda: Conversation.objects.select_for_update().filter(pk=uuid_slot("conversation"))
 )
+# Who goes on in an archived conversation needs it again.
 _BUMP = PreparedUpdate(
-    lambda: Conversation.objects.filter(pk=uuid_slot("conversation")), active_at=Now()
+    lambda: Conversation.objects.filter(pk=uuid_slot("conversation")),
+    active_at=Now(),
+    is_archived=False,
 )
 _TAKEN = Prepared(
     lambda: Message.objects.filter(
@@ -154,8 +222,10 @@ _WAITING = Prepared(lambda: _waiting(uuid_slot("conversation"), number_slot("con
 
 
 def look_again(workspace: Workspace) -> None:
-    """Let the sweep look at every conversation of which something is not in the history yet:
-    the settings say something else of idleness now. It decides by when they were last active."""
+    """Let the sweep check every conversation that is not wholly in the history.
+
+    Called when the idle time in the settings has changed. The sweep compares the last activity.
+    """
     waiting = Message.objects.filter(
         conversation=OuterRef("pk"), pk__gt=OuterRef("summarised_through")
     )

@@ -1,4 +1,4 @@
-"""What stands in a thread: messages, the blocks of answers, and drafts."""
+"""Messages of a thread, the blocks of answers, and drafts."""
 
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jenny.accounts.models.prepared import (
+from jenny.accounts.services.prepared_statements import (
     Prepared,
     PreparedInsert,
     PreparedUpdate,
@@ -18,19 +18,19 @@ from jenny.accounts.models.prepared import (
     uuid_slot,
 )
 from jenny.workspace.errors import WorkspaceError
-from memory import remembering
+from memory import notes
 
 if TYPE_CHECKING:
     from jenny.chat.models.turns import Turn
 
 
 class Message(models.Model):
-    """One thing in a thread: what the user wrote, a command's reply, a divider, or the
-    answer of a turn (whose content lies in its blocks)."""
+    """An item of a thread: a user's message, a command's reply, a divider, or a turn's answer.
+
+    The content of an answer is in its blocks.
+    """
 
     class Kind(models.TextChoices):
-        """What it is."""
-
         USER = "user"
         ANSWER = "answer"
         COMMAND = "command"
@@ -41,18 +41,18 @@ class Message(models.Model):
     conversation = models.ForeignKey(
         "chat.Conversation", on_delete=models.CASCADE, related_name="messages"
     )
-    # Where it was said, once there is more than one version; null: there is only one.
+    # The branch in which it was said; null: the conversation has only one.
     branch = models.ForeignKey(
         "chat.Branch", null=True, on_delete=models.CASCADE, related_name="messages"
     )
-    # Whether it stands in the thread: an edit puts what came after in the place of others.
+    # False when an edit replaced it: it is not in the thread.
     is_current = models.BooleanField(default=True)
-    # Of messages that stand in one another's place: which one this is, and how many there are.
+    # The number of this version, and how many versions of the message there are.
     version = models.PositiveIntegerField(default=1)
     versions = models.PositiveIntegerField(default=1)
     kind = models.CharField(max_length=8, choices=Kind)
     text = models.TextField(blank=True)
-    # What the model alone sees after the text (clock, zone, channel); stored when the turn
+    # Clock, time zone and channel, which only the model sees after the text. Stored when the turn
     # takes the message, so that later requests repeat the same bytes.
     context = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -63,9 +63,9 @@ class Message(models.Model):
     # The step at which the turn took it (0: at its start).
     step = models.PositiveIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
-    # The note in the history by which a person had it remembered; null: there is none.
+    # The history note that a person made of it; null: there is none.
     remembered = models.BigIntegerField(null=True)
-    # Given by the page so that a form sent twice is one message.
+    # Given by the page so that a form sent twice makes one message.
     client_key = models.CharField(max_length=64, blank=True)
 
     class Meta:
@@ -79,30 +79,42 @@ class Message(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Kind and number."""
         return f"{self.kind} {self.pk}"
 
     @classmethod
     def insert(cls, **values: object) -> "Message":
-        """As ``objects.create``, by a statement made once."""
+        """As ``objects.create``, by a prepared statement."""
         return _INSERT.create(**values)
 
     def give_to(self, turn: "Turn", step: int) -> None:
-        """It is *turn*'s from now on, which takes it at that step."""
         self.turn, self.step = turn, step
         _GIVE.run(message=self.pk, turn=turn.pk, step=step)
 
     def note_context(self, context: str) -> None:
-        """Store what the model alone sees behind it."""
         self.context = context
         _NOTE_CONTEXT.run(message=self.pk, context=context)
 
     @property
+    def is_asked_again(self) -> bool:
+        """True when its versions say the same: the answers differ, and the switch is theirs."""
+        branch = self.branch
+        if self.versions == 1 or branch is None:
+            return False
+        parent, forks_at = branch.pk, self.pk
+        if branch.parent_id is not None and branch.first == self.pk:
+            parent, forks_at = branch.parent_id, branch.forks_at
+        others = self.conversation.branches.filter(parent=parent, forks_at=forks_at)
+        texts = self.conversation.messages.filter(
+            Q(pk=forks_at) | Q(pk__in=others.values("first"))
+        ).values_list("text", flat=True)
+        return len(set(texts)) == 1
+
+    @property
     def can_be_unremembered(self) -> bool:
-        """Whether Dream has not read the note of it yet."""
+        """True while Dream has not read the note of it."""
         try:
             root = self.conversation.workspace.root
-            return self.remembered is not None and remembering.waits(root, self.remembered)
+            return self.remembered is not None and notes.waits(root, self.remembered)
         except WorkspaceError:
             return False
 
@@ -119,11 +131,9 @@ _NOTE_CONTEXT = PreparedUpdate(
 
 
 class Block(models.Model):
-    """A piece of a turn's answer, in order of ``id``: text, thinking, a tool call or a note."""
+    """A part of a turn's answer, in order of ``id``: text, thinking, a tool call or a note."""
 
     class Kind(models.TextChoices):
-        """What it is."""
-
         TEXT = "text"
         THINKING = "thinking"
         TOOL = "tool"
@@ -131,7 +141,7 @@ class Block(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     turn = models.ForeignKey("chat.Turn", on_delete=models.CASCADE, related_name="blocks")
-    # The answer it stands in: a turn that takes in messages on its way has several.
+    # The answer that contains it. A turn that takes in messages while it runs has several.
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
     step = models.PositiveIntegerField(default=0)
     kind = models.CharField(max_length=8, choices=Kind)
@@ -140,7 +150,7 @@ class Block(models.Model):
     # Tool calls: id, name, arguments, result, ok, seconds. Thinking: signature.
     data = models.JSONField(default=dict)
     is_open = models.BooleanField(default=True)
-    # Position in the stream of the last event that this row holds.
+    # Position in the stream of the last event that this row includes.
     event_number = models.BigIntegerField(default=0)
     event_count = models.BigIntegerField(default=0)
 
@@ -148,16 +158,15 @@ class Block(models.Model):
         indexes = [models.Index(fields=["message", "id"], name="blocks_of_message")]
 
     def __str__(self) -> str:
-        """Kind and number."""
         return f"{self.kind} {self.pk}"
 
     @classmethod
     def insert(cls, **values: object) -> "Block":
-        """As ``objects.create``, by a statement made once."""
+        """As ``objects.create``, by a prepared statement."""
         return _INSERT_BLOCK.create(**values)
 
     def store(self) -> None:
-        """Write what changes of a block while it is being written.
+        """Store the fields that change while the block is written.
 
         :raises ObjectNotUpdated: it was deleted.
         """
@@ -178,7 +187,7 @@ _STORE = PreparedUpdate(
 
 
 class Draft(models.Model):
-    """Text typed but not sent, kept on the server so that it survives a reload and a login."""
+    """Text typed but not sent. The server keeps it, so it survives a reload and a login."""
 
     account = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="drafts"
@@ -194,7 +203,7 @@ class Draft(models.Model):
             models.UniqueConstraint(
                 fields=["account", "conversation"], name="one_draft_a_conversation"
             ),
-            # Null is like no other null, so the draft of a new conversation needs its own.
+            # Nulls are never equal, so the draft of a new conversation needs its own constraint.
             models.UniqueConstraint(
                 fields=["account"],
                 condition=Q(conversation=None),
@@ -203,12 +212,11 @@ class Draft(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Whose it is."""
         return f"draft of {self.account_id}"
 
     @classmethod
     def forget(cls, account: int, conversation: UUID) -> None:
-        """Drop what was typed there: it was sent. Mostly there is nothing to be written."""
+        """Delete the draft after it was sent. Mostly there is none."""
         for (number,) in _TYPED.rows(account=account, conversation=conversation):
             cls.objects.filter(pk=number).delete()
 

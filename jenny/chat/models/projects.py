@@ -1,4 +1,4 @@
-"""What is known of a project beside its files: how far the gardener has read, and when it looks."""
+"""State of a project beside its files: how far the gardener has read, and when it runs next."""
 
 from datetime import timedelta
 from typing import Self
@@ -8,8 +8,8 @@ from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
 
-# The gardener leaves a project alone until nobody has spoken in it for so long, and so long after
-# it last tried.
+# The gardener waits until nobody has spoken in a project for this time, and as long after its last
+# attempt.
 IDLE = timedelta(minutes=30)
 SPACING = timedelta(hours=6)
 # Failures in a row after which a person is told.
@@ -17,17 +17,15 @@ FAILURES = 3
 
 
 class ProjectState(models.Model):
-    """One project of a workspace, by the name of its folder."""
-
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="projects")
     name = models.CharField(max_length=255)
-    # Up to which line each file of the log was read, by its path from the project's folder.
+    # The line up to which each file of the log was read, by its path in the project's folder.
     read = models.JSONField(default=dict)
     attempted_at = models.DateTimeField(null=True)
-    # When the gardener is to look at it by itself; null: nothing happened there since.
+    # Time of the next scheduled check; null: nothing happened since the last run.
     due_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
-    # Why the newest attempt failed; empty: it did not.
+    # The cause of the newest attempt's failure; empty: it did not fail.
     why = models.TextField(blank=True)
 
     class Meta:
@@ -41,14 +39,13 @@ class ProjectState(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Its name."""
         return self.name
 
     @classmethod
     def of(cls, workspace: Workspace, name: str) -> Self:
-        """The row of a project, made where there is none."""
+        """Return the row of a project; create it when missing."""
         return cls.objects.get_or_create(workspace=workspace, name=name)[0]
 
     def happened(self) -> None:
-        """Something was said or logged there just now: the time of idleness begins."""
+        """Restart the idle time after something was said or logged."""
         type(self).objects.filter(pk=self.pk).update(due_at=Now() + IDLE)

@@ -1,32 +1,34 @@
-"""What was summarised of a conversation, for the thread and for the model."""
+"""Summaries of parts of a conversation, for the thread and for the model."""
 
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
-from jenny.chat.entries import EntryView, Fact, facts_of, views
+from jenny.chat.entry_views import EntryView, Fact, facts_of, views
 from jenny.workspace.errors import WorkspaceError
 from memory.history import lookup
 
 
 class Summary(models.Model):
-    """A slice of a conversation that was summarised, or kept word for word. In the thread it
-    stands behind the last message of the slice."""
+    """A slice of a conversation that was summarised, or kept word for word.
+
+    The thread shows it after the last message of the slice, or after the command that asked for it.
+    """
 
     conversation = models.ForeignKey(
         "chat.Conversation", on_delete=models.CASCADE, related_name="summaries"
     )
-    # The first message it is about, and the last.
+    # The first message of the slice, and the one that the summary is shown after.
     first = models.BigIntegerField()
     message = models.ForeignKey("chat.Message", on_delete=models.CASCADE, related_name="summaries")
     count = models.PositiveIntegerField()
-    # The entries of the history; none when the conversation leaves no memory.
+    # The history entries; none when the conversation leaves no memory.
     cursors = models.JSONField(default=list)
-    # What a temporary chat keeps for itself; it stands in no file.
+    # The summary of a temporary chat; it is in no file.
     text = models.TextField(blank=True)
-    # Whether the model gave no summary, so that it is what was said.
+    # True when the model gave no summary, so that the text is word for word.
     is_raw = models.BooleanField(default=False)
-    # Secrets that were left out: kind, count, the message that each stands in, and who spoke.
+    # Redacted secrets: kind, count, message and speaker of each.
     secrets = models.JSONField(default=list)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -34,12 +36,10 @@ class Summary(models.Model):
         indexes = [models.Index(fields=["conversation", "first"], name="summaries_of_conversation")]
 
     def __str__(self) -> str:
-        """Where it stands."""
         return f"summary of {self.first} to {self.message_id}"
 
     @cached_property
     def entries(self) -> tuple[EntryView, ...]:
-        """Its entries, as the history has them now."""
         root = self.conversation.workspace.root
         try:
             return views(self.cursors, lookup.by_cursor(root, self.cursors))
@@ -48,5 +48,5 @@ class Summary(models.Model):
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What a temporary chat keeps for itself, fact by fact."""
+        """Return the facts of a temporary chat's summary."""
         return facts_of(self.text)

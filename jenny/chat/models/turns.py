@@ -1,10 +1,10 @@
-"""Turns: the runs of the model, each claimed by at most one worker."""
+"""Turns: the runs of the model. At most one worker claims each."""
 
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from jenny.accounts.models.prepared import (
+from jenny.accounts.services.prepared_statements import (
     Prepared,
     PreparedInsert,
     PreparedUpdate,
@@ -17,10 +17,10 @@ from jenny.chat.models.messages import Message
 
 
 class Turn(models.Model):
-    """One run of the model for the messages that wait; claimed by at most one worker, ever."""
+    """One run of the model for the waiting messages; at most one worker ever claims it."""
 
     class State(models.TextChoices):
-        """Where the turn stands; all but the first two are ends."""
+        """State of the turn; all but the first two are final."""
 
         QUEUED = "queued"
         RUNNING = "running"
@@ -30,21 +30,22 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted"
 
     LIVE = (State.QUEUED, State.RUNNING)
-    # How many tokens had left the context since an earlier turn looked at it, when this one was
-    # claimed.
+    # Reason of a turn that its provider declined to answer: its messages are not sent again.
+    REFUSED = "refused"
+    # Tokens that left the context between an earlier turn's check and this turn's claim.
     tokens_gone = 0
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="turns")
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
-    # Why it ended as it did: an error kind or an ending of the loop ("cut", "step_cap").
+    # Cause of the ending: an error kind or an ending of the loop ("cut", "step_cap").
     reason = models.CharField(max_length=32, blank=True)
-    sentence = models.TextField(blank=True)
+    message = models.TextField(blank=True)
     can_retry = models.BooleanField(default=False)
     retried = models.BooleanField(default=False)
     cancel_requested = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
-    # All leases are compared by the database's clock, so that hosts may disagree.
+    # All leases are compared by the database's clock, so the clocks of hosts may differ.
     heartbeat_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=64, blank=True)
@@ -59,8 +60,8 @@ class Turn(models.Model):
     # Size of the last request, as the provider counted it.
     context_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True)
-    # From where on the model saw the conversation, and where its session began: what a version
-    # that branches off here begins with.
+    # From which message the model saw the conversation, and where its session began. A version that
+    # branches off here begins with them.
     context_from = models.BigIntegerField(default=0)
     session_from = models.BigIntegerField(default=0)
     event_number = models.BigIntegerField(default=0)
@@ -87,23 +88,32 @@ class Turn(models.Model):
         ]
 
     def __str__(self) -> str:
-        """Number and state."""
         return f"turn {self.pk} {self.state}"
 
     @property
+    def message_asked_again(self) -> Message | None:
+        """The message that was answered more than once; ``None``: it was not, or was edited."""
+        first = self.messages.filter(kind=Message.Kind.USER, versions__gt=1).first()
+        return first if first is not None and first.is_asked_again else None
+
+    @property
+    def is_refused(self) -> bool:
+        return self.reason == self.REFUSED
+
+    @property
     def is_live(self) -> bool:
-        """Whether it waits or runs."""
         return self.state in self.LIVE
 
     @classmethod
     def insert(cls, **values: object) -> "Turn":
-        """As ``objects.create``, by a statement made once."""
         return _INSERT.create(**values)
 
     @classmethod
     def claim(cls, turn_id: int, worker: str) -> "Turn | None":
-        """Take a queued turn for *worker*, in a transaction that holds its conversation from then
-        on. ``None``: somebody has it, or had it; do nothing."""
+        """Claim a queued turn for *worker*, in a transaction that locks its conversation.
+
+        ``None``: another worker has or had it, and the caller must do nothing.
+        """
         turn = _TO_CLAIM.first(turn=turn_id)
         if turn is None:
             return None
@@ -121,16 +131,16 @@ class Turn(models.Model):
 
     @classmethod
     def live_in(cls, conversation: Conversation) -> "Turn | None":
-        """The conversation's turn that waits or runs."""
         return _LIVE.first(conversation=conversation.pk)
 
     def follow(self) -> "Turn | None":
-        """Inside the transaction that ended this turn, holding its conversation: a queued turn
-        for messages that still wait, ``None`` when there are none.
+        """Return a queued turn for messages that still wait; ``None`` when there are none.
 
-        A turn that ended before it took any takes them now, so that none is left without a
-        turn whose end says what became of it. One that ``/new`` came after is not retried:
-        the model would be told of nothing.
+        Call it in the transaction that ended this turn, with the conversation locked.
+
+        A turn that ended before it took any messages takes them now, so that each message belongs
+        to a turn whose state says what happened. A turn from before ``/new`` is not retried, since
+        the model would see no message.
         """
         conversation = self.conversation.locked()
         conversation.rests(conversation.workspace.root)
@@ -141,12 +151,17 @@ class Turn(models.Model):
             self.can_retry = False
             self.save(update_fields=["can_retry"])
         if not conversation.waiting().exists():
+            if self.state != self.State.STOPPED:
+                # Until somebody looks at it. Who stopped it has it before their eyes.
+                _UNREAD.run(conversation=conversation.pk)
             return None
         return self.insert(conversation=conversation)
 
     def renew(self, *, unless_stopped: bool = False) -> bool:
-        """Renew the lease. ``False``: the turn was taken away; the holder must write nothing.
-        Or, with *unless_stopped*, it was asked to end."""
+        """Renew the lease. ``False``: it was taken away, and the holder must write nothing.
+
+        With *unless_stopped* also ``False`` when the turn was asked to stop.
+        """
         statement = _RENEW_UNLESS_STOPPED if unless_stopped else _RENEW
         return bool(statement.run(turn=self.pk, worker=self.worker))
 
@@ -171,7 +186,6 @@ _CLAIM = PreparedUpdate(
 
 
 def _held() -> models.QuerySet[Turn]:
-    """The turn, as long as that worker has it."""
     return Turn.objects.filter(
         pk=number_slot("turn"), state=Turn.State.RUNNING, worker=text_slot("worker")
     )
@@ -180,6 +194,9 @@ def _held() -> models.QuerySet[Turn]:
 _RENEW = PreparedUpdate(_held, heartbeat_at=Now())
 _RENEW_UNLESS_STOPPED = PreparedUpdate(
     lambda: _held().filter(cancel_requested=False), heartbeat_at=Now()
+)
+_UNREAD = PreparedUpdate(
+    lambda: Conversation.objects.filter(pk=uuid_slot("conversation")), is_unread=True
 )
 _LIVE = Prepared(
     lambda: Turn.objects.filter(conversation=uuid_slot("conversation"), state__in=Turn.LIVE)

@@ -1,1 +1,1 @@
-"""What templates of the chat need."""
+"""Template filters of the chat."""

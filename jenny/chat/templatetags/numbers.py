@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Formats numbers."""
 
 from django import template
 
@@ -7,5 +7,5 @@ register = template.Library()
 
 @register.filter
 def count(value: object) -> str:
-    """A whole number with its thousands parted: 12,400. Anything else as it is."""
+    """Format a whole number with thousands separators: 12,400. Anything else stays as it is."""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,1 +1,1 @@
-"""The chat's pages and what they send."""
+"""The chat's pages and their actions."""

@@ -1,4 +1,4 @@
-"""An entry of the history, and the way from it back to what was said."""
+"""Shows an entry of the history, with links to the messages that it is about."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,16 +13,17 @@ from django.views.decorators.http import require_safe
 
 from jenny.accounts import access as accounts
 from jenny.accounts.models import Workspace
-from jenny.chat import access, entries
+from jenny.chat import access, entry_views
 from jenny.chat.models import Conversation, Message
-from jenny.chat.views.pages import WINDOW, groups_of
+from jenny.chat.views.conversation_list import rail_of
+from jenny.chat.views.conversation_pages import WINDOW
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.redact import redact
 from memory.errors import CursorBroken
-from memory.history import cursors, edited, log, lookup
-from memory.history.entries import MAX_CURSOR, Entry
+from memory.history import cursors, edited_entries, log, lookup
+from memory.history.entries import MAX_CURSOR, HistoryEntry
 
-# Messages that are listed, characters of each, and how many follow the one that is led to.
+# Listed messages, characters of each, and how many follow the linked one.
 LISTED = 40
 _EXCERPT = 160
 _FOLLOWING = 20
@@ -30,15 +31,13 @@ _FOLLOWING = 20
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message that an entry is about."""
-
     message: Message
     excerpt: str
 
 
 @require_safe
 def entry(request: HttpRequest, cursor: int) -> HttpResponse:
-    """An entry of the account's own workspace, with what it is about and whether Dream read it."""
+    """Show an entry of the account's own workspace, its messages, and whether Dream read it."""
     workspace = accounts.workspace(request)
     number = min(cursor, MAX_CURSOR)
     found = lookup.by_cursor(workspace.root, [number]).get(number)
@@ -47,14 +46,14 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
     account = accounts.account(request)
     chat = _chat_of(found, workspace)
     context = {
-        "entry": entries.view(found),
+        "entry": entry_views.view(found),
         "visible": found.prompt_visible,
         "state": _state(workspace.root, found),
         "zone_name": log.zone_of(workspace.root, account.time_zone),
         "source": chat,
         "has_messages": found.messages is not None,
         "is_gone": chat is None and bool(found.conversation),
-        "groups": groups_of(account, workspace),
+        "rail": rail_of(account, workspace),
         **_said(chat, found),
     }
     return render(request, "chat/entry.html", context)
@@ -62,7 +61,7 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
 
 @require_safe
 def at(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResponse:
-    """The part of a conversation's page in which a message stands."""
+    """Redirect to the part of a conversation's page that contains a message."""
     chat = access.conversation(request, conversation_id)
     rows = Message.objects.filter(conversation=chat, is_current=True)
     if not rows.filter(pk=message_id).exists():
@@ -76,35 +75,32 @@ def at(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResp
     return HttpResponseRedirect(f"{page}#m{message_id}")
 
 
-def _chat_of(found: Entry, workspace: Workspace) -> Conversation | None:
-    """The conversation that it is about, while it is there."""
+def _chat_of(found: HistoryEntry, workspace: Workspace) -> Conversation | None:
     try:
         rows = Conversation.objects.filter(pk=found.conversation, workspace=workspace)
         return rows.first() if found.conversation else None
     except (ValidationError, ValueError):
-        # Somebody wrote the line by hand.
+        # A person edited the line.
         return None
 
 
-def _state(root: Path, found: Entry) -> str:
-    """Where it stands on its way into memory."""
+def _state(root: Path, found: HistoryEntry) -> str:
     try:
         if found.cursor <= cursors.dream_cursor(root):
             return "read"
     except (CursorBroken, WorkspaceError):
         return "unknown"
-    return "passed" if edited.cursors(root, [found]) else "waits"
+    return "passed" if edited_entries.cursors(root, [found]) else "waits"
 
 
-def _said(chat: Conversation | None, found: Entry) -> dict[str, Any]:
-    """The messages that it is about, as far as they stand in the thread."""
+def _said(chat: Conversation | None, found: HistoryEntry) -> dict[str, Any]:
     if chat is None or found.messages is None:
         return {"said": [], "more": 0}
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
     rows = chat.messages.filter(
         pk__gte=found.messages[0], pk__lte=found.messages[1], kind__in=kinds, is_current=True
     )
-    if end := edited.written(found):
+    if end := edited_entries.written(found):
         rows = rows.filter(created_at__lt=end)
     first = rows.prefetch_related("blocks").order_by("pk")[:LISTED]
     said = [Said(row, _excerpt(row)) for row in first]

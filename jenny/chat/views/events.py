@@ -1,4 +1,4 @@
-"""The event source of a conversation's page: reads its stream, and never starts work."""
+"""The event source of a conversation's page. It reads the stream and never starts work."""
 
 import asyncio
 import functools
@@ -18,22 +18,22 @@ from jenny.accounts.access import session_is_live
 from jenny.chat import access
 from jenny.chat.events import ALIVE, RESET, Event, expired
 from jenny.chat.models import Conversation
+from jenny.chat.services.publish import position_of
 from jenny.chat.stream import START, Gap, Position, Reader, encode
-from jenny.chat.tasks.publish import position_of
 
-# Between two signs of life; at each the session is checked again.
+# Interval of signs of life; each of them checks the session again.
 HEARTBEAT_SECONDS = 10
-# What was just stored comes to the stream within this time, if it comes at all.
+# A stored change reaches the stream within this time, if it reaches it at all.
 ON_ITS_WAY_SECONDS = 0.25
-# What the browser waits before it opens a lost stream again.
+# Milliseconds after which the browser reopens a lost stream.
 REOPEN_MS = 1000
-# Each open stream waits on a connection of its own; the library's own limit is a hundred.
+# Each open stream waits on a connection of its own; the library's default is a hundred.
 MOST_CONNECTIONS = 20_000
 
 
 @functools.cache
 def _client() -> redis.asyncio.Redis:
-    """This process's client for reading; a waiting read must not run into a time limit."""
+    """Return this process's client for reading; a waiting read has no timeout."""
     return redis.asyncio.Redis.from_url(
         settings.REDIS_URL,
         socket_timeout=HEARTBEAT_SECONDS + 20,
@@ -44,14 +44,14 @@ def _client() -> redis.asyncio.Redis:
 
 @require_GET
 async def events(request: HttpRequest, conversation_id: UUID) -> StreamingHttpResponse:
-    """Every event behind the position in ``Last-Event-ID`` or ``?after=``, as it comes."""
+    """Stream the events after the position in ``Last-Event-ID`` or ``?after=``."""
     conversation = await sync_to_async(_asked)(access.conversation, request, conversation_id)
     after = Position.parse(request.headers.get("Last-Event-ID")) or Position.parse(
         request.GET.get("after")
     )
     feed = _feed(conversation, after or START, request.session.session_key or "")
     response = StreamingHttpResponse(feed, content_type="text/event-stream")
-    # Neither a cache nor a proxy may hold back or pack what is meant to be seen at once.
+    # Caches and proxies must neither hold back nor compress it.
     response["Cache-Control"] = "no-store, no-transform"
     response["X-Accel-Buffering"] = "no"
     return response
@@ -60,8 +60,11 @@ async def events(request: HttpRequest, conversation_id: UUID) -> StreamingHttpRe
 async def _feed(
     conversation: Conversation, after: Position, session_key: str
 ) -> AsyncIterator[bytes]:
-    """The stream as the browser's event source reads it, until a reader must render anew, the
-    session ends, or Redis is gone (the browser opens it again)."""
+    """Yield the stream for the browser's event source.
+
+    It ends when the page must render anew, the session ends, or Redis is gone (the browser reopens
+    it).
+    """
     yield f"retry: {REOPEN_MS}\n\n".encode()
     reader = Reader(_client(), str(conversation.pk), after)
     try:
@@ -89,16 +92,18 @@ async def _feed(
                     return
                 yield f"data: {encode(ALIVE)}\n\n".encode()
     except (Gap, Conversation.DoesNotExist):
-        # The page that looks again finds what it missed, or that the conversation is gone.
+        # The page reloads and finds what it missed, or that the conversation is deleted.
         yield _message(RESET, reader.position)
     except redis.RedisError:
         yield b": the stream is away\n\n"
 
 
 async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
-    """Whether the database has something that no reader will hear of: it was stored while
-    Redis was away, or the stream is gone. Or the reader's position was never given: it is of
-    a database that was put back since."""
+    """True when the database has something that no reader will receive.
+
+    It was stored while Redis was away, or the stream is gone. Or the reader's position was never
+    given: the database was restored since.
+    """
     stored = await _ask_apart(position_of, conversation)
     if reader.position.number > conversation.event_number:
         return True
@@ -109,14 +114,15 @@ async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
 
 
 def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Ask the database something, and give the connection back: a stream is open for hours."""
+    """Query the database and release the connection, since a stream is open for hours."""
     try:
         return question(*args, **kwargs)
     finally:
         connections.close_all()
 
 
-# In one of the process's threads: an open stream keeps none of its own (``jenny.streamthreads``).
+# In one of the process's threads: an open stream has no thread of its own
+# (``jenny.runtime.asgi_middleware``).
 _ask_apart = sync_to_async(_asked, thread_sensitive=False)
 
 

@@ -1,7 +1,7 @@
-"""Versions of what was said: edit and send again, have it answered again, look at another one.
+"""Versions of messages: edit and send again, answer again, show another version, branch off.
 
-Without script each of them is a form that leads back to the thread; with it, the stream tells
-every page to render the thread anew.
+Without script each is a form that redirects to the thread; with it, the stream makes every page
+render the thread anew.
 """
 
 from http import HTTPStatus
@@ -11,14 +11,15 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from jenny.accounts import access as accounts
 from jenny.chat import access
 from jenny.chat.models import Conversation, Message
-from jenny.chat.tasks import branching
-from jenny.chat.tasks.accept import Refused
+from jenny.chat.services import branches
+from jenny.chat.services.send_message import MessageRefused
 from jenny.chat.thread import item
-from jenny.chat.views import pages
+from jenny.chat.views import conversation_list, conversation_pages
 
 _BACK = {"-1": -1, "1": 1}
 
@@ -26,13 +27,13 @@ _BACK = {"-1": -1, "1": 1}
 @require_http_methods(["GET", "HEAD", "POST"])
 @access.deleted_is_not_found
 def edit(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResponse:
-    """A message in a field, to be changed; on POST it is sent again."""
+    """Show a message for editing; on POST send it again."""
     chat = access.conversation(request, conversation_id)
     if request.method == "POST":
         text = request.POST.get("text", "")
         try:
-            branching.edit(chat, message_id, text)
-        except Refused as refused:
+            branches.edit_message(chat, message_id, text)
+        except MessageRefused as refused:
             return _form(request, chat, message_id, text, str(refused))
         return _done(request, chat)
     row = chat.messages.filter(pk=message_id, kind=Message.Kind.USER, is_current=True).first()
@@ -46,11 +47,10 @@ def edit(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpRe
 @require_POST
 @access.deleted_is_not_found
 def regenerate(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Have a turn's messages answered again."""
     chat = access.conversation(request, conversation_id)
     try:
-        branching.again(chat, _number(request, "turn"))
-    except Refused as refused:
+        branches.regenerate_answer(chat, _number(request, "turn"))
+    except MessageRefused as refused:
         return _refused(request, chat, str(refused))
     return _done(request, chat)
 
@@ -58,14 +58,26 @@ def regenerate(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 @require_POST
 @access.deleted_is_not_found
 def version(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
-    """Show the version before or behind the one of a message."""
     chat = access.conversation(request, conversation_id)
     step = _BACK.get(request.POST.get("step", ""), 0)
     try:
-        branching.show(chat, _number(request, "message"), step)
-    except Refused as refused:
+        branches.show_version(chat, _number(request, "message"), step)
+    except MessageRefused as refused:
         return _refused(request, chat, str(refused))
     return _done(request, chat)
+
+
+@require_POST
+@access.deleted_is_not_found
+def branch(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Begin a new conversation with what was said up to a message, and go there."""
+    chat = access.conversation(request, conversation_id)
+    try:
+        new = branches.branch_off(chat, _number(request, "message"))
+    except MessageRefused as refused:
+        return _refused(request, chat, str(refused))
+    page = reverse("chat:conversation", args=[new.pk])
+    return HttpResponseClientRedirect(page) if _is_script(request) else HttpResponseRedirect(page)
 
 
 def _form(
@@ -81,7 +93,7 @@ def _form(
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
     if _is_script(request):
         return render(request, "chat/edit.html#form", context, status=status)
-    context["groups"] = pages.groups_of(accounts.account(request), chat.workspace)
+    context["rail"] = conversation_list.rail_of(accounts.account(request), chat.workspace)
     return render(request, "chat/edit.html", context, status=status)
 
 
@@ -91,14 +103,14 @@ def _done(request: HttpRequest, chat: Conversation) -> HttpResponse:
     return HttpResponseRedirect(reverse("chat:conversation", args=[chat.pk]))
 
 
-def _refused(request: HttpRequest, chat: Conversation, sentence: str) -> HttpResponse:
+def _refused(request: HttpRequest, chat: Conversation, message: str) -> HttpResponse:
     if _is_script(request):
-        return HttpResponse(sentence, status=HTTPStatus.CONFLICT, content_type="text/plain")
-    return pages.show(request, chat.workspace, chat, problem=sentence)
+        return HttpResponse(message, status=HTTPStatus.CONFLICT, content_type="text/plain")
+    return conversation_pages.show(request, chat.workspace, chat, problem=message)
 
 
 def _number(request: HttpRequest, name: str) -> int:
-    """A number that a form sent; 0 when it is none."""
+    """Return a number of the form; 0 when it is none."""
     value = request.POST.get(name, "")
     return int(value[:18]) if value.isascii() and value.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""``manage.py up``: everything in one terminal, or one service of it in a container."""
+"""``manage.py up``: run everything in one terminal, or one service in a container."""
 
 import contextlib
 import gc
@@ -11,27 +11,31 @@ import redis
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
 
-from jenny import env, valkey
-from jenny.accounts import setup_token
-from jenny.management import parts
-from jenny.management.database import let_go, migrate, wait_until_migrated
-from jenny.management.schedule import sync_schedule
-from jenny.management.upgrading import migrate_settings
-from jenny.processes import Part, allow_open_files
-from jenny.supervise import CannotStart, Supervisor, listen, only_one
+from jenny import env, private_files
+from jenny.accounts.services import first_run
+from jenny.accounts.services.json_command import refusal_sentence
+from jenny.runtime import parts, valkey
+from jenny.runtime.parts import sync_schedule
+from jenny.runtime.supervisor import (
+    CannotStart,
+    Part,
+    Supervisor,
+    allow_open_files,
+    listen,
+    only_one,
+)
+from jenny.runtime.upgrade import let_go, migrate_database, migrate_settings, wait_until_migrated
 
 SERVICES = ("web", "worker", "beat")
 
 
 class Command(BaseCommand):
-    """Start Jenny; Ctrl-C ends it."""
-
     help = "Start everything in one terminal (Ctrl-C ends it), or one service with --only."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take ``--only`` and ``--json``."""
         parser.add_argument(
             "--only",
             choices=SERVICES,
@@ -42,13 +46,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Start, and return when all of it has ended."""
+        """Start the parts, and return when all of them have ended."""
         self.is_json = options["json"]
         only: str | None = options["only"]
         try:
             self._run(only)
         except (CannotStart, valkey.ValkeyProblem) as problem:
-            raise CommandError(problem.sentence) from problem
+            raise CommandError(problem.message) from problem
+        except (DatabaseError, OSError) as error:
+            raise CommandError(refusal_sentence(error)) from error
 
     def _run(self, only: str | None) -> None:
         if only and not env.secret("REDIS_URL"):
@@ -58,6 +64,7 @@ class Command(BaseCommand):
             message = "The pages' static files were not collected. Run: make setup"
             raise CannotStart(message)
         allow_open_files()
+        self._warn_of_open_files()
         with contextlib.ExitStack() as stack:
             lock = stack.enter_context(
                 only_one(settings.JENNY_DATA.running_lock, shared=bool(only))
@@ -67,20 +74,20 @@ class Command(BaseCommand):
             if listener:
                 stack.enter_context(listener)
                 if not only:
-                    # In a container the published port decides who gets in.
+                    # In a container the published port decides about access.
                     self._warn_of_open_door()
-                migrate(self.say)
+                migrate_database(self.say)
                 migrate_settings(self.say)
             else:
                 wait_until_migrated(self.say)
             if only in {None, "beat"}:
-                # Before the scheduler reads it: rows made while it starts escape its notice.
+                # Before the scheduler starts: it would miss rows that are made meanwhile.
                 sync_schedule()
             wanted: list[Part] = []
             if env.secret("REDIS_URL"):
                 self._warn_of_silent_redis()
             else:
-                # One that a killed start left behind.
+                # A server may be left from a killed start.
                 valkey.end(settings.JENNY_DATA)
                 wanted.append(parts.valkey_part(lock))
             if listener:
@@ -98,22 +105,21 @@ class Command(BaseCommand):
                 ready_file=parts.ready_file(only) if only else None,
             )
             parts.preload()
-            # What is here now is never garbage: keep the collector from writing into shared pages.
+            # These objects are never garbage: keep the collector from writing to shared pages.
             gc.collect()
             gc.freeze()
             supervisor.run()
         self.say("Stopped.")
 
-    def say(self, sentence: str, **fields: str) -> None:
-        """Print one sentence at once."""
-        text = json.dumps({"message": sentence, **fields}) if self.is_json else sentence
-        # Whoever read what is printed may be gone; that ends nothing.
+    def say(self, message: str, **fields: str) -> None:
+        text = json.dumps({"message": message, **fields}) if self.is_json else message
+        # The reader of the output may have closed it, which is no reason to end.
         with contextlib.suppress(OSError):
             self.stdout.write(text)
             self.stdout.flush()
 
     def _warn_of_silent_redis(self) -> None:
-        """Everything waits for Redis and finds it when it comes; but a person should know."""
+        """Warn when Redis does not answer; every part waits for it and connects later."""
         try:
             with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as server:
                 server.ping()
@@ -122,6 +128,10 @@ class Command(BaseCommand):
                 f"Redis does not answer at the address in REDIS_URL ({type(error).__name__}). "
                 "Jenny waits for it."
             )
+
+    def _warn_of_open_files(self) -> None:
+        for path in private_files.open_paths(settings.JENNY_DATA):
+            self.say(f"Warning: {private_files.warning(path)}")
 
     def _warn_of_open_door(self) -> None:
         host = settings.JENNY_HOST
@@ -145,18 +155,18 @@ class Command(BaseCommand):
         if has_owner:
             self.say(f"Jenny is ready: {address}/", url=f"{address}/")
             return
-        link = setup_token.link(address, setup_token.current(settings.JENNY_DATA))
+        link = first_run.setup_link(address, first_run.current_token(settings.JENNY_DATA))
         self.say(f"Jenny is ready. Make your account here: {link}", url=link)
 
 
 def _shown_host() -> str:
-    """The host to name in an address for a browser on this machine."""
+    """Return the host for an address that a browser on this machine can open."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.JENNY_HOST, settings.JENNY_HOST)  # noqa: S104 -- told apart, not bound
     return f"[{host}]" if ":" in host else host
 
 
 def _answers() -> bool:
-    """Whether the web server says that a chat would work now."""
+    """Ask the web server whether a chat would work now."""
     client = http.client.HTTPConnection(_shown_host().strip("[]"), settings.JENNY_PORT, timeout=2)
     try:
         client.request("GET", "/health/ready", headers={"Host": "127.0.0.1"})

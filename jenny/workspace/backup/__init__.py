@@ -1,6 +1,6 @@
-"""A workspace as one file that leaves the machine, and back.
+"""Export a workspace to one file, and import it again.
 
-``sealing`` and ``opening`` encrypt and decrypt, ``archive`` writes the zip inside, ``checking``
-looks at one as a whole before anything of it is used, ``bundles`` and ``unbundling`` carry the
-history. The format is told in ``docs/backup.md``.
+``format`` defines the parts, ``rows`` the tables, ``writer`` writes the zip and ``encryption``
+encrypts it. ``validation`` checks a whole backup before any of it is used; ``bundles`` carry the
+histories, which ``histories`` checks and merges. ``docs/backup.md`` describes the format.
 """

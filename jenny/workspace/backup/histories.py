@@ -1,33 +1,47 @@
-"""Judging a history that was fetched: what its snapshots and versions say, to the last folder."""
+"""Validate a fetched history down to the last folder, and merge it into the existing one.
 
+Nothing is removed from the existing history, and commits that both have are there once.
+"""
+
+import contextlib
 import json
+import os
 import re
+import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-from jenny.workspace import names
-from jenny.workspace.backup.unbundling import Unbundled, refused
-from jenny.workspace.errors import SnapshotUnknown, StoreBroken
-from jenny.workspace.git.store import MAIN
-from jenny.workspace.snapshots.naming import from_stored
+from jenny.workspace import locks, names, paths, transactions
+from jenny.workspace.backup.bundles import Unbundled, refused
+from jenny.workspace.errors import SnapshotUnknown, StoreBroken, StoreBusy, VersionsOff, reason_of
+from jenny.workspace.file_times import MOST_NANOSECONDS
+from jenny.workspace.git import trees
+from jenny.workspace.git.packs import sync_folder
+from jenny.workspace.git.store import MAIN, Repository
+from jenny.workspace.locks import Level
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.scan import DEEPEST
-from jenny.workspace.snapshots.store import REFS, decoded, entry
+from jenny.workspace.snapshots.store import REFS, Store, decoded, entry
+from jenny.workspace.snapshots.trees import from_stored
 from jenny.workspace.snapshots.values import TRIGGERS, Snapshot
+from jenny.workspace.versions import commits
+from jenny.workspace.versions.commits import WORKTREE
 
 _MOST_LABEL = 200
 _MOST_NUMBER = 1 << 63
-# A folder may hand its group on; a file may not run as its owner.
-_MOST_FOLDER_MODE, _MOST_FILE_MODE = 0o3777, 0o1777
+# Readers of snapshots mask the mode further (``FILE_MODES``).
+_MOST_MODE = 0o7777
 _HERE, _IN = "here", "in"
 
 
 def judge_snapshots(fetched: Unbundled) -> None:
-    """Refuse snapshots that are none, or damaged.
+    """Refuse commits that are not valid snapshots.
 
     Raises:
-        BackupRefused: one is.
+        BackupRefused: one is invalid or damaged.
     """
     with Objects(fetched.path) as repo:
         judge = _Judge(repo)
@@ -46,10 +60,10 @@ def judge_snapshots(fetched: Unbundled) -> None:
 
 
 def judge_versions(fetched: Unbundled) -> None:
-    """Refuse versions that are none, or damaged.
+    """Refuse commits that are not valid versions.
 
     Raises:
-        BackupRefused: one is.
+        BackupRefused: one is invalid or damaged.
     """
     with Objects(fetched.path) as repo:
         judge = _Judge(repo)
@@ -70,7 +84,6 @@ def judge_versions(fetched: Unbundled) -> None:
 
 @contextmanager
 def _damage() -> Iterator[None]:
-    """What a damaged store raises, as a refusal."""
     try:
         yield
     except (StoreBroken, SnapshotUnknown, RecursionError) as error:
@@ -78,7 +91,7 @@ def _damage() -> Iterator[None]:
 
 
 class _Judge:
-    """A walk through folders that passes by what it has seen."""
+    """A walk through folders that skips those already checked."""
 
     def __init__(self, repo: Objects) -> None:
         self._repo = repo
@@ -86,7 +99,6 @@ class _Judge:
         self._files: set[str] = set()
 
     def tree(self, sha: str, depth: int) -> None:
-        """A folder of files."""
         if (sha, 0) in self._seen:
             return
         self._seen.add((sha, 0))
@@ -107,14 +119,14 @@ class _Judge:
                 raise refused("has links or other repositories among its files")
 
     def file(self, sha: str) -> None:
-        """A file's content, which must be there and be one."""
+        """Check that the object exists and is a file's content."""
         if sha not in self._files:
             if self._repo.kind(sha) != "blob":
                 raise refused("is damaged or not whole")
             self._files.add(sha)
 
     def about(self, sha: str, depth: int) -> None:
-        """What is known of a folder's files: their permissions, sizes and times."""
+        """Check the metadata of a folder's files: their permissions, sizes and times."""
         if (sha, 1) in self._seen:
             return
         self._seen.add((sha, 1))
@@ -141,12 +153,14 @@ class _Judge:
 
 
 def _is_row(name: str, row: Any) -> bool:
-    """``[mode]`` of a folder, ``[mode, size, time]`` of a file."""
+    """Check the metadata: ``[mode]`` of a folder, ``[mode, size, time]`` of a file."""
     if not isinstance(row, list) or len(row) != (1 if name.endswith("/") else 3):
         return False
-    if not all(type(number) is int and 0 <= number < _MOST_NUMBER for number in row):
+    if not all(type(number) is int for number in row):
         return False
-    return bool(row[0] <= (_MOST_FOLDER_MODE if len(row) == 1 else _MOST_FILE_MODE))
+    mode, size, modified = map(int, row if len(row) > 1 else (*row, 0, 0))
+    is_time = abs(modified) <= MOST_NANOSECONDS
+    return 0 <= mode <= _MOST_MODE and 0 <= size < _MOST_NUMBER and is_time
 
 
 def _judge_skipped(repo: Objects, commit: str) -> None:
@@ -170,5 +184,117 @@ def _is_sound(shot: Snapshot) -> bool:
 
 
 def _changes(shot: Snapshot) -> tuple[int, ...]:
-    """The counts of what changed."""
     return (shot.changes.added, shot.changes.changed, shot.changes.removed)
+
+
+_TRIES = 5
+JOINED = "chore: versions of an imported backup joined"
+
+
+def join_snapshots(store: Store, fetched: Unbundled) -> int:
+    """Add the snapshots that the store does not have and return how many.
+
+    Raises:
+        VersionsOff, LockTimeout: the store cannot be used; safe to repeat.
+    """
+    with store.write() as repo:
+        here = set(store.ids())
+        new = {name: sha for name, sha in fetched.refs.items() if _id(name) not in here}
+        if new:
+            _take_packs(fetched.path, repo)
+        done = sum(repo.move_ref(sha, expect=None, name=name) for name, sha in new.items())
+        repo.tidy()
+    return done
+
+
+def new_snapshots(store: Store, fetched: Unbundled) -> int:
+    here = set(store.ids()) if store.exists else set[str]()
+    return sum(_id(name) not in here for name in fetched.refs)
+
+
+def join_versions(root: Path, fetched: Unbundled) -> str:
+    """Merge the fetched versions into the workspace's; return ``none``, ``taken`` or ``joined``.
+
+    If both histories have versions that the other lacks, a merge commit with two parents holds
+    both, and its files are those of the fetched history, since the workspace's files are from it
+    too.
+
+    Raises:
+        VersionsOff, LockTimeout: the store cannot be used; safe to repeat.
+    """
+    theirs = fetched.refs.get(MAIN)
+    if theirs is None:
+        return "none"
+    real = paths.real_root(root)
+    with transactions.lock_workspace(real), locks.hold(real, Level.GIT):
+        git_dir = commits.store_folder(real)
+        for _ in range(_TRIES):
+            with Repository.create(git_dir, worktree=WORKTREE) as repo:
+                ours = repo.ref()
+                if ours is not None and repo.has(theirs) and _is_behind(repo, theirs, ours):
+                    return "none"
+                _take_packs(fetched.path, repo)
+                tip, done = theirs, "taken"
+                if ours is not None and not _is_behind(repo, ours, theirs):
+                    tip, done = _joined(repo, theirs, ours), "joined"
+                if repo.move_ref(tip, expect=ours):
+                    trees.write_index(git_dir, trees.files(repo, repo.commit(tip).tree))
+                    return done
+    raise StoreBusy("Another program keeps moving the store's newest version.")
+
+
+def _id(name: str) -> str:
+    return name.rpartition("/")[2]
+
+
+def _is_behind(repo: Repository, old: str, new: str) -> bool:
+    """True when *old* is *new* or one of its ancestors."""
+    seen, waiting = set[str](), [new]
+    while waiting:
+        sha = waiting.pop()
+        if sha == old:
+            return True
+        if sha not in seen:
+            seen.add(sha)
+            waiting.extend(repo.commit(sha).parents)
+    return False
+
+
+def _joined(repo: Repository, theirs: str, ours: str) -> str:
+    commit = repo.commit(theirs)
+    when = max(int(time.time()), commit.when, repo.commit(ours).when)
+    with repo.batch() as batch:
+        return batch.commit(commit.tree, (theirs, ours), f"{JOINED}\n", when=when)
+
+
+def _take_packs(fetched: Path, repo: Repository) -> None:
+    """Move the packs of a fetched repository to those of *repo*, durably."""
+    target = repo.database.pack_folder
+    try:
+        for index in (fetched / "objects" / "pack").glob("pack-*.idx"):
+            for path in (index.with_suffix(".pack"), index):
+                _place(path, target / path.name)
+        sync_folder(target)
+    except OSError as error:
+        message = f"The history cannot be written: {reason_of(error)}."
+        raise VersionsOff(message) from error
+    repo.database.close()
+
+
+def _place(source: Path, target: Path) -> None:
+    """Hard-link a file, or copy it atomically if the disk is another one."""
+    if target.exists():
+        return
+    temp = target.with_name(f"tmp_{target.name}")
+    temp.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        os.link(source, temp)
+    if not temp.exists():
+        shutil.copyfile(source, temp)
+        fd = os.open(temp, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    temp.chmod(0o444)
+    temp.rename(target)

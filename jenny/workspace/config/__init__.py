@@ -1,15 +1,20 @@
-"""``config.json``: the settings of a workspace.
+"""Load, validate and change ``config.json``, the settings of a workspace.
 
-``fields`` is the table of all settings, ``kinds`` what kinds of values there are, ``document``
-the file's text, ``values`` what it says, ``stored`` the files on disk, ``funnel`` loading and
-changing.
+``fields`` is the table of all settings, ``kinds`` the types of values, ``document`` parses and
+renders the file's text, ``store`` loads and changes the file and its copies.
 """
 
-from jenny.workspace.config.document import Raw
+from jenny.workspace.config.document import Config, PresetConfig, Raw
 from jenny.workspace.config.fields import BY_KEY, FIELDS, GROUPS, PRESET_FIELDS
-from jenny.workspace.config.funnel import change, is_old, load, load_real, migrate
 from jenny.workspace.config.kinds import Field, Value
-from jenny.workspace.config.values import Config, PresetConfig
+from jenny.workspace.config.store import (
+    accept_defaults,
+    change_config,
+    is_old,
+    load_config,
+    load_real,
+    migrate_config,
+)
 
 __all__ = [
     "BY_KEY",
@@ -21,9 +26,10 @@ __all__ = [
     "PresetConfig",
     "Raw",
     "Value",
-    "change",
+    "accept_defaults",
+    "change_config",
     "is_old",
-    "load",
+    "load_config",
     "load_real",
-    "migrate",
+    "migrate_config",
 ]

@@ -1,10 +1,13 @@
-"""Every setting of ``config.json``, in the order of the pages. Settings and docs are made of this.
+"""List every setting of ``config.json``, in the order of the pages.
 
-Raising a default here does not reach a file that says something else; that takes a migration
-(``document.MIGRATIONS``).
+Settings pages and docs are generated from this. Whoever changes a default appends its former value
+to ``CHANGED_DEFAULTS``: workspaces made before keep it, and a notice says so.
 """
 
-from jenny.workspace.config.kinds import Field
+from collections.abc import Sequence
+
+from jenny.workspace import retention
+from jenny.workspace.config.kinds import Field, Value
 
 GROUPS = {
     "models": "Models",
@@ -25,7 +28,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         key=f"{_D}.model", kind="text", default="", group="models", high=200,
         label="Model",
-        help="The preset, or the model's own name, that new conversations use. "
+        help="The model that new conversations use, by its name in Jenny or its own. "
         "Empty: what the environment names, else the demo model.",
     ),
     Field(
@@ -45,9 +48,9 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         key=f"{_D}.idleCompactAfterMinutes", kind="whole", default=15, low=0, high=10_080,
-        group="conversation", unit="minutes", label="Summarise when idle",
-        help="After this long without activity a conversation is summarised into history, "
-        "which is what Dream reads. 0 turns it off.",
+        group="conversation", unit="minutes", label="Summarise after a pause of",
+        help="A conversation in which nothing was said for this long is summarised; the next "
+        "memory update reads the summary. 0 turns it off.",
     ),
     Field(
         key=f"{_D}.maxMessages", kind="whole", default=120, low=2, high=10_000,
@@ -56,9 +59,9 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         key=f"{_D}.consolidationRatio", kind="number", default=0.5, low=0.1, high=0.95,
-        group="conversation", label="Size after summarising",
-        help="What part of the room for a conversation is left filled when it had to be "
-        "summarised. Lower: more is summarised at once, and less often.",
+        group="conversation", unit="of its room", label="Size after summarising",
+        help="How full a conversation is left when it had to be summarised, such as 0.5 for a "
+        "half. Lower: more is summarised at once, and less often.",
     ),
     Field(
         key=f"{_D}.timezone", kind="zone", default="", group="system",
@@ -69,6 +72,12 @@ FIELDS: tuple[Field, ...] = (
         key=f"{_D}.language", kind="language", default="", group="system",
         label="Language",
         help="The language Jenny answers in. Empty: the one you write in.",
+    ),
+    Field(
+        key=f"{_D}.relatedLines", kind="switch", default=True, group="conversation",
+        label="Bring up what fits",
+        help="Puts up to three earlier lines that fit a message of a personal chat well behind it "
+        "for the model, about 150 tokens. A note below the answer shows them.",
     ),
     Field(
         key=f"{_D}.maxToolIterations", kind="whole", default=200, low=1, high=10_000,
@@ -82,88 +91,88 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         key=f"{_DREAM}.enabled", kind="switch", default=True, group="memory",
-        label="Periodic consolidation",
-        help="Whether Dream runs by itself. It can always be started by hand.",
+        label="Update memory by itself",
+        help="Off: memory is updated only when you ask for it.",
     ),
     Field(
         key=f"{_DREAM}.intervalH", kind="whole", default=2, low=1, high=8_760,
-        group="memory", unit="hours", label="Hours between runs",
-        help="How often Dream runs. A run missed while the app was down is made up for once.",
+        group="memory", unit="hours", label="How often, every",
+        help="An update that was missed while Jenny was down is made up for once.",
     ),
     Field(
         key=f"{_DREAM}.cron", kind="cron", default="", group="memory", nullable=True,
-        label="Schedule (cron)",
+        label="Exact times (cron)",
         help="Exact times instead of an interval, in the workspace's time zone. "
         "Empty: the interval counts.",
     ),
     Field(
         key=f"{_DREAM}.modelOverride", kind="preset", default="", group="memory", nullable=True,
-        high=64, label="Model for Dream",
-        help="A model preset that Dream uses instead of the main model. Empty: the main model.",
+        high=64, label="Which model updates memory",
+        help="A smaller, cheaper one may do. Empty: the model that answers chats.",
     ),
     Field(
         key=f"{_DREAM}.memoryBudgetChars", kind="whole", default=3_000, low=0, high=1_000_000,
-        group="memory", unit="characters", label="Budget of MEMORY.md",
-        help="Dream's writes that push memory/MEMORY.md further over this are refused. "
-        "It bounds what Dream writes, not what a turn reads. 0: measured, never refused.",
+        group="memory", unit="characters", label="Room in MEMORY.md",
+        help="A memory update may fill memory/MEMORY.md up to this, and not beyond. It does not "
+        "bound what you or a chat write. 0: no limit.",
     ),
     Field(
         key=f"{_DREAM}.userBudgetChars", kind="whole", default=3_000, low=0, high=1_000_000,
-        group="memory", unit="characters", label="Budget of USER.md",
+        group="memory", unit="characters", label="Room in USER.md",
         help="The same for USER.md.",
     ),
     Field(
         key=f"{_DREAM}.soulBudgetChars", kind="whole", default=0, low=0, high=1_000_000,
-        group="memory", unit="characters", label="Budget of SOUL.md",
-        help="The same for SOUL.md; 0 on purpose, since a size cannot tell identity from clutter.",
+        group="memory", unit="characters", label="Room in SOUL.md",
+        help="The same for SOUL.md, where a size says little about what is worth keeping.",
     ),
     Field(
         key=f"{_DREAM}.reviewEveryRuns", kind="whole", default=12, low=1, high=10_000,
-        group="memory", unit="runs", confirm_below=12, label="Review every",
-        help="Every how many runs a review pass makes the files smaller. "
-        "Below 12 the passes start meeting each other, so it asks you to confirm.",
+        group="memory", unit="runs", confirm_below=12, label="Tidy up every",
+        help="After this many updates one looks through the files and makes them smaller. "
+        "Below 12 it would take out too much, so it asks you to confirm.",
     ),
     Field(
         key=f"{_DREAM}.approve", kind="choice", default="off", group="memory",
-        label="Approval",
+        label="Ask me first",
         choices=(
-            ("off", "Dream writes by itself"),
-            ("removals", "Removals wait for you"),
-            ("all", "Everything waits for you"),
+            ("off", "No"),
+            ("removals", "Before something is removed"),
+            ("all", "Before every change"),
         ),
-        help="What Dream writes waits until you accept it, change by change, under Memory → "
-        "Approvals. Chats are shown it meanwhile, marked.",
+        help="Changes then wait under Memory → To review until you accept them, one by one. Chats "
+        "are shown them meanwhile, marked.",
     ),
     Field(
         key=f"{_DREAM}.maxTokensPerRun", kind="whole", default=1_000_000, low=0,
-        high=1_000_000_000, group="memory", unit="tokens", label="Tokens a run",
-        help="A run that needs more is ended and says so. 0: no limit.",
+        high=1_000_000_000, group="memory", unit="tokens", label="Tokens an update",
+        help="An update that needs more is ended and says so. 0: no limit.",
     ),
     Field(
         key=f"{_DREAM}.maxTokensPerDay", kind="whole", default=5_000_000, low=0,
         high=1_000_000_000, group="memory", unit="tokens", label="Tokens a day",
-        help="When all runs of a day have used this many, the next waits until tomorrow. "
+        help="When the updates of a day have used this many, the next waits until tomorrow. "
         "0: no limit.",
     ),
     Field(
         key=f"{_DREAM}.maxSecondsPerRun", kind="whole", default=1_200, low=10, high=86_400,
-        group="memory", unit="seconds", label="Seconds a run",
-        help="A run that takes longer is ended and says so.",
+        group="memory", unit="seconds", label="Seconds an update",
+        help="An update that takes longer is ended and says so.",
     ),
     Field(
         key=f"{_DREAM}.maxStepsPerRun", kind="whole", default=80, low=1, high=10_000,
-        group="memory", unit="steps", label="Steps a run",
-        help="The most requests to the model in one run.",
+        group="memory", unit="steps", label="Steps an update",
+        help="The most requests to the model in one update.",
     ),
     Field(
         key=f"{_D}.gardener.enabled", kind="switch", default=False, group="projects",
         label="Tidy projects by themselves",
-        help="Whether the gardener turns a project's log into pages by itself.",
+        help="Whether Jenny turns a project's log into pages by herself.",
     ),
     Field(
         key=f"{_D}.gardener.intervalMinutes", kind="whole", default=30, low=1, high=10_080,
         group="projects", unit="minutes", label="Look for work every",
-        help="How often the gardener looks for a project that has been quiet and has a log.",
+        help="How often Jenny looks for a project that has been quiet and has a log.",
     ),
     Field(
         key=f"{_PRESET}.model", kind="text", default="", group="models", high=200,
@@ -173,7 +182,8 @@ FIELDS: tuple[Field, ...] = (
     Field(
         key=f"{_PRESET}.baseUrl", kind="address", default="", group="models", high=500,
         nullable=True, label="Address",
-        help="A server that speaks the Messages API. Empty: the environment's, or Anthropic's.",
+        help="The server's address, such as http://localhost:11434 for Ollama. Empty: the "
+        "environment's, or Anthropic's.",
     ),
     Field(
         key=f"{_PRESET}.maxTokens", kind="whole", default=None, low=1, high=1_000_000,
@@ -219,7 +229,8 @@ FIELDS: tuple[Field, ...] = (
             ("year", "One year"),
             ("forever", "For ever"),
         ),
-        help="Snapshots older than this are deleted. The newest 20 always stay.",
+        help="Snapshots older than this are deleted. "
+        f"The newest {retention.NEWEST_SNAPSHOTS} always stay.",
     ),
     Field(
         key="privacy.pauseModelCalls", kind="switch", default=False, group="privacy",
@@ -231,3 +242,6 @@ FIELDS: tuple[Field, ...] = (
 
 PRESET_FIELDS = {field.name: field for field in FIELDS if field.key.startswith(f"{_PRESET}.")}
 BY_KEY = {field.key: field for field in FIELDS if "*" not in field.key}
+# Key and former value of every default that was changed, the newest last. A file's defaultsVersion
+# is the number of rows that it is past.
+CHANGED_DEFAULTS: Sequence[tuple[str, Value]] = ()

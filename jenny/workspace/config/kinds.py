@@ -1,15 +1,106 @@
-"""The kinds of values a setting can have: what is right, and how it is said what is not."""
+"""Define the types of values a setting can have, their validation and its messages."""
 
+import functools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from jenny.workspace.config.cron import is_cron
+from croniter import CroniterBadDateError, CroniterError, croniter
+
 from jenny.workspace.names import shown
+
+_ALIASES = ("@hourly", "@midnight", "@daily", "@weekly", "@monthly", "@yearly", "@annually")
+_FIELDS = 5
+_MINUTE = timedelta(minutes=1)
+_LONGEST = 200
+# A larger step matches only one number of its field, which nobody means.
+_LARGEST_STEPS = (59, 23, 31, 12, 7)
+# croniter also has random and hashed fields; the times of an expression must not vary.
+_FIELD = re.compile(r"(?:[0-9*,/?#-]|l(?=[0-9,]|$)|[a-z]{3})+")
+# 29 February falls on one certain weekday every 28 years, or 40 over a century.
+_SEARCHED_YEARS = 40
+_FORM = (
+    "five fields: minute, hour, day, month, weekday (such as 0 */4 * * *), or one of "
+    + ", ".join(_ALIASES)
+)
+
+
+class BadCron(ValueError):
+    """An expression that is invalid or matches no time; the message says what is accepted."""
+
+
+def check_cron(text: str) -> str:
+    """Return the expression with single spaces.
+
+    :raises BadCron: it cannot be read, or no time in the next years fits it.
+    """
+    expression = " ".join(text.split())
+    if not _has_form(expression.lower()):
+        raise BadCron(f"it takes {_FORM}")
+    try:
+        croniter.expand(expression)
+    except (CroniterError, ValueError, KeyError) as error:
+        raise BadCron(f"it takes {_FORM}") from error
+    if not _comes(expression):
+        raise BadCron("no day in the next years fits it; it takes days that its months have")
+    return expression
+
+
+def cron_occurrences(expression: str, zone: str, after: datetime) -> Iterator[datetime]:
+    """Yield the times of the expression in that zone, later than *after*, in order (UTC).
+
+    A time that the clocks skip is shifted by as much as they were put forward; one that occurs
+    twice counts once, the first time.
+    """
+    place = ZoneInfo(zone)
+    last = after.astimezone(UTC)
+    # In local time without a zone: the library's own handling of clock changes counts some times
+    # twice. From midnight, since the clocks may have been put back since.
+    begin = after.astimezone(place).replace(tzinfo=None)
+    times = croniter(
+        expression,
+        begin.replace(hour=0, minute=0, second=0, microsecond=0) - _MINUTE,
+        max_years_between_matches=_SEARCHED_YEARS,
+        # Standard cron behaviour: a day field that begins with * restricts the other one.
+        implement_cron_bug=True,
+    )
+    while True:
+        try:
+            face = times.get_next(datetime)
+        except (CroniterBadDateError, OverflowError):
+            return
+        moment = face.replace(tzinfo=place).astimezone(UTC)
+        if moment > last:
+            last = moment
+            yield moment
+
+
+@functools.lru_cache(maxsize=256)
+def _comes(expression: str) -> bool:
+    """True when any time matches. Cached, since settings are checked for every page."""
+    return next(cron_occurrences(expression, "UTC", datetime.now(tz=UTC)), None) is not None
+
+
+def _has_form(expression: str) -> bool:
+    if expression in _ALIASES:
+        return True
+    fields = expression.split()
+    if len(fields) != _FIELDS or len(expression) > _LONGEST or not expression.isascii():
+        return False
+    return all(
+        _FIELD.fullmatch(field) and all(0 < step <= largest for step in _steps(field))
+        for field, largest in zip(fields, _LARGEST_STEPS, strict=True)
+    )
+
+
+def _steps(field: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"/([0-9]{1,4})", field)]
+
 
 type Value = bool | int | float | str | None
 type Kind = Literal[
@@ -19,10 +110,10 @@ type Kind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One setting: everything that forms, checks and pages need to know of it.
+    """One setting, with everything that forms, checks and pages need.
 
     ``key`` is its dotted path in ``config.json``; ``*`` stands for the name of a preset.
-    ``nullable``: ``null`` (or empty, for texts) says "none". A whole number newly set below
+    ``nullable``: ``null`` (or empty, for texts) means "none". A whole number newly set below
     ``confirm_below`` is written only when the person confirmed it. ``group`` is the page of
     Settings it is on.
     """
@@ -42,19 +133,18 @@ class Field:
 
     @property
     def name(self) -> str:
-        """The last part of the key."""
         return self.key.rsplit(".", 1)[-1]
 
     @property
     def range(self) -> str:
-        """The values it takes, in words: "takes …"."""
+        """The accepted values, in words: "takes …"."""
         return _TAKES[self.kind](self)
 
     def check(self, value: object) -> Value:
-        """The value as the program uses it.
+        """Return the value as the program uses it.
 
         Raises:
-            ValueError: it is not one of this field's; the message says what the field takes.
+            ValueError: it is invalid; the message says what is accepted.
         """
         if value is None and (self.nullable or isinstance(self.default, str)):
             return self.default
@@ -65,7 +155,7 @@ class Field:
         return checked
 
     def from_text(self, text: str) -> Value:
-        """The value that was typed, or stands in an environment variable.
+        """Parse a value that was typed or is from an environment variable.
 
         Raises:
             ValueError: as ``check``.
@@ -85,7 +175,7 @@ class Field:
 
 
 def _spelled(value: object) -> str:
-    """A wrong value as it may stand in a sentence."""
+    """Format a wrong value for a sentence."""
     if isinstance(value, dict | list):
         return "a list" if isinstance(value, list) else "an object"
     words = {True: "true", False: "false", None: "null"}
@@ -121,12 +211,12 @@ def _choice(field: Field, value: object) -> Value:
 
 
 def _zone(_field: Field, value: object) -> Value:
-    # These are no places: the host's own setting, and "none was set".
+    # These are not places: the host's own setting, and "none was set".
     if not isinstance(value, str) or value in {"localtime", "Factory"}:
         return None
     try:
         return ZoneInfo(value).key if value else ""
-    except (KeyError, OSError, ValueError):  # unknown, a folder, no name at all
+    except (KeyError, OSError, ValueError):  # unknown, a folder, or not a name
         return None
 
 
@@ -138,8 +228,13 @@ def _language(_field: Field, value: object) -> Value:
 def _cron(_field: Field, value: object) -> Value:
     if not isinstance(value, str):
         return None
-    text = " ".join(value.split())
-    return text if not text or is_cron(text) else None
+    if not value.strip():
+        return ""
+    try:
+        return check_cron(value)
+    except BadCron as error:
+        message = f"is {_spelled(value)}; {error}"
+        raise ValueError(message) from error
 
 
 def _address(field: Field, value: object) -> Value:
@@ -184,7 +279,9 @@ _TAKES: dict[Kind, Callable[[Field], str]] = {
     "choice": lambda field: "one of " + ", ".join(value or "(empty)" for value, _ in field.choices),
     "zone": lambda _field: "the name of a time zone such as Europe/Prague",
     "language": lambda _field: "a language's tag such as en or pt-BR",
-    "cron": lambda _field: "five fields: minute, hour, day, month, weekday (such as 0 */4 * * *)",
+    "cron": lambda _field: (
+        "five fields: minute, hour, day, month, weekday (such as 0 */4 * * *), or @daily"
+    ),
     "address": lambda _field: "an address that begins with http:// or https://, without a password",
 }
 
@@ -200,10 +297,10 @@ _SECRET_NAME = re.compile(
 
 
 def looks_secret(value: str) -> bool:
-    """Whether the text has the form of a well-known kind of key."""
+    """True when the text has the form of a well-known kind of key."""
     return _SECRET_VALUE.search(value) is not None
 
 
 def names_secret(key: str) -> bool:
-    """Whether a setting of this name would hold a secret (``apiKey``, ``password``)."""
+    """True when a setting of this name would hold a secret (``apiKey``, ``password``)."""
     return _SECRET_NAME.search(key) is not None

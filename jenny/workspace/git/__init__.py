@@ -1,9 +1,9 @@
-"""Git as a file format: repositories read and written without ever running git.
+"""Read and write git repositories as a file format, without running git.
 
-``objects`` says what blobs, trees and commits are, ``packs`` how they lie on disk, ``refs`` how a
-name is moved, ``store`` puts them together as a ``Repository``, ``trees`` works on whole trees.
+``objects`` defines blobs, trees and commits, ``packs`` their storage, ``refs`` moves references,
+``store`` combines them as a ``Repository``, ``trees`` works on whole trees and writes the index.
 
-No process is started, and of a repository's folder only objects and references are used: no
-configuration, hook, filter, attribute, index or alternate of anybody's has a say. Plain ``git log``
-and ``git fsck`` read what is written here.
+No process is started, and only objects and references of a repository's folder are used: no
+configuration, hook, filter, attribute, index or alternate has any effect. Plain ``git log`` and
+``git fsck`` read the result.
 """

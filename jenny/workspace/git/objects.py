@@ -1,4 +1,4 @@
-"""Git's objects as values, and their bytes."""
+"""Encode and decode git's objects."""
 
 import hashlib
 import re
@@ -21,7 +21,7 @@ _PERSON = re.compile(rb"(.*) (-?\d{1,15}) ([+-]\d{4})")
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """What a tree says of one name in a folder. ``sha`` is the object's id in hex."""
+    """A tree's entry for one name in a folder. ``sha`` is the object's id in hex."""
 
     name: str
     sha: str
@@ -29,12 +29,11 @@ class TreeEntry:
 
     @property
     def is_folder(self) -> bool:
-        """Whether the id is another tree's."""
         return stat.S_ISDIR(self.mode)
 
     @property
     def is_file(self) -> bool:
-        """Whether the id is a plain file's content (no link, no other repository)."""
+        """True for a plain file (not a link or a submodule)."""
         return stat.S_ISREG(self.mode)
 
 
@@ -51,39 +50,36 @@ class Commit:
 
     @property
     def parent(self) -> str | None:
-        """The commit before it; ``None`` for the first one."""
+        """The first parent; ``None`` for the first commit."""
         return self.parents[0] if self.parents else None
 
     @property
     def subject(self) -> str:
-        """The message's first line."""
         return self.message.partition("\n")[0]
 
     @property
     def body(self) -> str:
-        """The message after its subject."""
         return self.message.partition("\n")[2].lstrip("\n")
 
 
 def is_id(text: str) -> bool:
-    """Whether it is an object's full id: 40 digits of lower-case hex, nothing else."""
+    """True when it is an object's full id: 40 digits of lower-case hex."""
     return _ID.fullmatch(text) is not None
 
 
 def id_of(kind: Kind, data: bytes) -> str:
-    """The id of an object with this content."""
     digest = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)), usedforsecurity=False)
     digest.update(data)
     return digest.hexdigest()
 
 
 def name_bytes(name: str) -> bytes:
-    """A name as it is on disk; names that are not UTF-8 keep their bytes."""
+    """Return a name as it is on disk; names that are not UTF-8 keep their bytes."""
     return name.encode("utf-8", "surrogateescape")
 
 
 def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
-    """A tree's bytes, in git's order."""
+    """Encode a tree, in git's order."""
     rows = [(name_bytes(entry.name), entry) for entry in entries]
     rows.sort(key=lambda row: row[0] + b"/" if row[1].is_folder else row[0])
     return b"".join(
@@ -92,10 +88,10 @@ def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
 
 
 def decode_tree(data: bytes) -> tuple[TreeEntry, ...]:
-    """The entries of a tree.
+    """Decode a tree.
 
     Raises:
-        StoreBroken: it is none, or names something outside its folder.
+        StoreBroken: it is invalid, or names something outside its folder.
     """
     entries, start = [], 0
     try:
@@ -116,7 +112,7 @@ def decode_tree(data: bytes) -> tuple[TreeEntry, ...]:
 def encode_commit(
     tree: str, parents: Iterable[str], message: str, *, when: int, author: str = IDENTITY
 ) -> bytes:
-    """A commit's bytes; *when* in seconds since 1970."""
+    """Encode a commit; *when* in seconds since 1970."""
     plain = message.replace("\0", "\N{REPLACEMENT CHARACTER}").strip("\n")
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     lines += [f"{role} {author} {when} +0000" for role in ("author", "committer")]
@@ -124,10 +120,10 @@ def encode_commit(
 
 
 def decode_commit(sha: str, data: bytes) -> Commit:
-    """A commit from its bytes; headers that are not known are passed over.
+    """Decode a commit; unknown headers are skipped.
 
     Raises:
-        StoreBroken: it is none.
+        StoreBroken: it is invalid.
     """
     head, _, message = data.partition(b"\n\n")
     tree, parents, author, when = "", [], "", 0

@@ -1,9 +1,9 @@
-"""References: names of commits, moved by compare-and-swap with git's own lock files.
+"""Read and move references by compare-and-swap, with git's own lock files.
 
-Who moves one holds a lock of the product besides (``jenny.workspace.locks``), so a lock file that
-one of our processes left behind belongs to a dead one and is removed at once; it is told from
-other programs' by being a hard link of our temporary file. Another program's is waited for, and
-removed only when it is old and no process of this machine has it open.
+Callers also hold a lock of the product (``jenny.workspace.locks``), so a lock file of one of our
+processes belongs to a dead one and is removed at once; it is recognised as a hard link of our
+temporary file. Another program's lock file is waited for, and removed only when it is old and no
+process of this machine has it open.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jenny.workspace.errors import StoreBroken, StoreBusy
 from jenny.workspace.git.objects import is_id
-from jenny.workspace.git.packing import sync_folder
+from jenny.workspace.git.packs import sync_folder
 
 STALE_SECONDS = 600.0
 WAIT_SECONDS = 5.0
@@ -27,18 +27,18 @@ _TEMP = "jenny-ref-"
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS})
 
 
-def read(git_dir: Path, name: str) -> str | None:
-    """The id that *name* stands for; ``None``: there is no such reference.
+def read_ref(git_dir: Path, name: str) -> str | None:
+    """Return the id that *name* refers to; ``None``: there is no such reference.
 
     Raises:
-        StoreBroken: what stands there is no id.
+        StoreBroken: its content is not an id.
     """
     found = _loose(_path(git_dir, name))
     return found if found is not None else _packed(git_dir).get(name)
 
 
-def every(git_dir: Path, prefix: str = "refs") -> dict[str, str]:
-    """All references whose name begins with the folder *prefix*, by name."""
+def list_refs(git_dir: Path, prefix: str = "refs") -> dict[str, str]:
+    """Return all references whose name begins with the folder *prefix*, by name."""
     start = _path(git_dir, prefix) if prefix != "refs" else git_dir / "refs"
     found = {name: sha for name, sha in _packed(git_dir).items() if name.startswith(f"{prefix}/")}
     for folder, _, files in os.walk(start):
@@ -53,9 +53,9 @@ def every(git_dir: Path, prefix: str = "refs") -> dict[str, str]:
 def move(
     git_dir: Path, name: str, new: str, *, expect: str | None, wait: float = WAIT_SECONDS
 ) -> bool:
-    """Let *name* stand for *new*, durably, if it still stands for *expect* (``None``: nothing).
+    """Move *name* to *new*, durably, if it still refers to *expect* (``None``: nothing).
 
-    Returns whether it did; if not, nothing was changed.
+    Returns True when it did; if not, nothing was changed.
 
     Raises:
         StoreBusy: another program's lock stayed for *wait* seconds.
@@ -65,7 +65,7 @@ def move(
     path = _path(git_dir, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     with _locked(git_dir, path, new, wait) as lock:
-        if read(git_dir, name) != expect:
+        if read_ref(git_dir, name) != expect:
             return False
         os.rename(lock, path)  # noqa: PTH104  (one call to watch)
         sync_folder(path.parent)
@@ -73,15 +73,15 @@ def move(
 
 
 def delete(git_dir: Path, name: str, *, expect: str, wait: float = WAIT_SECONDS) -> bool:
-    """Remove the reference if it still stands for *expect*; whether it did.
+    """Remove the reference if it still refers to *expect*; return True when it did.
 
     Raises:
         StoreBusy: as ``move``.
-        StoreBroken: it stands in ``packed-refs``, which is another program's.
+        StoreBroken: it is in ``packed-refs``, which another program wrote.
     """
     path = _path(git_dir, name)
     with _locked(git_dir, path, expect, wait):
-        if read(git_dir, name) != expect:
+        if read_ref(git_dir, name) != expect:
             return False
         if name in _packed(git_dir):
             raise StoreBroken(f"{name} was packed by another program and cannot be removed.")
@@ -91,9 +91,9 @@ def delete(git_dir: Path, name: str, *, expect: str, wait: float = WAIT_SECONDS)
 
 
 def clear_stale(git_dir: Path, lock: Path, *, keep: Path | None = None) -> bool:
-    """Remove a lock file that nobody can still be using; whether it is gone.
+    """Remove a lock file that nobody can still be using; return True when it is gone.
 
-    What dead processes of ours left beside it goes too, *keep* excepted.
+    Leftovers of our dead processes beside it are removed too, except *keep*.
     """
     try:
         status = lock.lstat()
@@ -136,7 +136,6 @@ def _locked(git_dir: Path, path: Path, content: str, wait: float) -> Iterator[Pa
 
 
 def _write(temp: Path, content: str) -> None:
-    """Write a reference's content, durably, under a name of its own."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(temp, flags, 0o644), "wb") as file:
         file.write(f"{content}\n".encode("ascii"))
@@ -145,7 +144,7 @@ def _write(temp: Path, content: str) -> None:
 
 
 def _acquire(temp: Path, lock: Path) -> bool:
-    """Make the lock file, with the content of *temp*, unless there is one."""
+    """Create the lock file with the content of *temp*, unless it exists."""
     try:
         os.link(temp, lock)
     except FileExistsError:
@@ -153,7 +152,7 @@ def _acquire(temp: Path, lock: Path) -> bool:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        try:  # a disk that knows no second names: then only its age tells a dead lock
+        try:  # a disk without hard links: then only its age shows a dead lock
             with lock.open("xb") as file:
                 file.write(temp.read_bytes())
         except FileExistsError:
@@ -162,7 +161,7 @@ def _acquire(temp: Path, lock: Path) -> bool:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether a process of this machine that can be looked into has the file open."""
+    """True when a process of this machine that can be inspected has the file open."""
     real = os.path.realpath(path)
     for fd in Path("/proc").glob("[0-9]*/fd/*"):
         try:
@@ -174,14 +173,13 @@ def _is_open(path: Path) -> bool:
 
 
 def _path(git_dir: Path, name: str) -> Path:
-    """Where the reference lies; its name holds nothing but letters, digits, ``_ + -``."""
+    """Return the reference's path; its name has only letters, digits and ``_ + -``."""
     if not _NAME.fullmatch(name):
         raise ValueError(name)
     return git_dir / name
 
 
 def _loose(path: Path) -> str | None:
-    """The id in a reference's own file; ``None`` when there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(fd, "rb") as file:
@@ -196,7 +194,7 @@ def _loose(path: Path) -> str | None:
 
 
 def _packed(git_dir: Path) -> dict[str, str]:
-    """References that another git put into one file."""
+    """Read the references in ``packed-refs``, which another git wrote."""
     try:
         fd = os.open(git_dir / "packed-refs", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as file:

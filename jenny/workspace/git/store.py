@@ -1,23 +1,160 @@
-"""A repository: objects read and written, references moved, nothing else of git's."""
+"""Open a repository: find, read and write objects in packs and loose files, and move references."""
 
 import contextlib
 import os
 import secrets
 import shutil
 import stat
+import time
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
 from jenny.workspace.errors import StoreBroken, VersionsOff, reason_of
-from jenny.workspace.git import objects, packing, refs
-from jenny.workspace.git.database import Database
+from jenny.workspace.git import objects, packs, refs
 from jenny.workspace.git.objects import Commit, Kind, TreeEntry
+from jenny.workspace.git.packs import Pack
+
+# The longest chain of deltas (git makes 50).
+_CHAIN = 4096
+_ORPHAN_SECONDS = 3600.0
+
+
+class Database:
+    """The objects below one folder. For one thread; ``close`` closes every file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.pack_folder = folder / "pack"
+        self._packs: list[Pack] | None = None
+
+    def close(self) -> None:
+        """Close every file; the next read opens the current ones."""
+        for pack in self._packs or ():
+            pack.close()
+        self._packs = None
+
+    def read(self, sha: str) -> tuple[Kind, bytes]:
+        """Read an object's kind and content, checked against its id.
+
+        Raises:
+            StoreBroken: it is missing or damaged.
+        """
+        try:
+            found = self._find(sha)
+        except OSError as error:
+            raise StoreBroken(f"Object {sha[:8]} cannot be read: {reason_of(error)}.") from error
+        if objects.id_of(*found) != sha:
+            raise StoreBroken(f"Object {sha[:8]} of the store is damaged.")
+        return found
+
+    def has(self, sha: str) -> bool:
+        """True when the object exists (it may be damaged)."""
+        return self._place(bytes.fromhex(sha)) is not None or self._loose_path(sha).is_file()
+
+    def starting(self, prefix: str) -> set[str]:
+        """Return ids that begin with *prefix* (lower-case hex), at most 100 of each pack."""
+        found = {sha for pack in self.packs() for sha in pack.starting(prefix)}
+        with contextlib.suppress(OSError):
+            names = os.listdir(self._folder / prefix[:2])  # noqa: PTH208  (names are wanted)
+            ids = (prefix[:2] + name for name in names)
+            found |= {sha for sha in ids if objects.is_id(sha) and sha.startswith(prefix)}
+        return found
+
+    def take_in(self, index: Path) -> None:
+        if self._packs is not None:
+            self._packs.insert(0, Pack(index))
+
+    def tidy(self) -> None:
+        """Join packs when there are many of one size; remove old temporary files."""
+        chosen = packs.packs_to_join(self.packs())
+        if chosen:
+            packs.join_packs(self.pack_folder, chosen)
+            self.close()
+        born_before = time.time() - _ORPHAN_SECONDS
+        names = set(os.listdir(self.pack_folder))  # noqa: PTH208  (names are wanted)
+        for name in names:
+            is_temp = name.startswith(packs.TEMP_PREFIX)
+            is_half = name.endswith(".pack") and f"{name.removesuffix('.pack')}.idx" not in names
+            if is_temp or is_half:
+                path = self.pack_folder / name
+                if path.lstat().st_mtime < born_before:
+                    path.unlink(missing_ok=True)
+
+    def packs(self) -> list[Pack]:
+        """Return the packs, the last used or written first, without those that vanish meanwhile."""
+        if self._packs is None:
+            found: list[tuple[int, Pack]] = []
+            for path in self.pack_folder.glob("pack-*.idx"):
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((path.lstat().st_mtime_ns, Pack(path)))
+            found.sort(key=lambda row: row[0], reverse=True)
+            self._packs = [pack for _, pack in found]
+        return self._packs
+
+    def _place(self, sha: bytes) -> tuple[Pack, int] | None:
+        """Return the pack that has the object, and its offset.
+
+        That pack is asked first from then on, since its other objects are likely to be read next.
+        """
+        opened = self.packs()
+        for index, pack in enumerate(opened):
+            place = pack.position(sha)
+            if place is not None:
+                if index:
+                    opened.insert(0, opened.pop(index))
+                return pack, place
+        return None
+
+    def _find(self, sha: str) -> tuple[Kind, bytes]:
+        """Find an object; the list of packs is refreshed once, since other processes join them."""
+        for _ in range(2):
+            with contextlib.suppress(FileNotFoundError):
+                where = self._place(bytes.fromhex(sha))
+                if where is not None:
+                    return self._from_pack(where[0], where[0].offset_at(where[1]))
+                return self._loose(sha)
+            self.close()
+        raise StoreBroken(f"Object {sha[:8]} is missing from the store.")
+
+    def _from_pack(self, pack: Pack, offset: int) -> tuple[Kind, bytes]:
+        """Read an object of a pack and apply its deltas."""
+        changes: list[bytes] = []
+        while len(changes) < _CHAIN:
+            raw = pack.raw(offset)
+            if raw.kind is not None:
+                found = (raw.kind, raw.data)
+                break
+            changes.append(raw.data)
+            if raw.base_id:
+                found = self.read(raw.base_id)
+                break
+            offset = raw.base_offset
+        else:
+            raise StoreBroken(f"The file {pack.path.stem}.pack of the store is damaged.")
+        for change in reversed(changes):
+            found = packs.resolve_delta(found, change)
+        return found
+
+    def _loose_path(self, sha: str) -> Path:
+        return self._folder / sha[:2] / sha[2:]
+
+    def _loose(self, sha: str) -> tuple[Kind, bytes]:
+        """Read a loose object, as other gits write them."""
+        fd = os.open(self._loose_path(sha), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            try:
+                head, _, data = zlib.decompress(file.read()).partition(b"\0")
+            except zlib.error as error:
+                raise StoreBroken(f"Object {sha[:8]} of the store is damaged.") from error
+        return packs.as_kind(head.partition(b" ")[0]), data
+
 
 MAIN = "refs/heads/main"
 
 _TEMP = ".jenny-store-"
-# How much of what was read one open repository keeps in memory.
+# How many tree entries one open repository caches.
 _KEPT_ENTRIES = 200_000
 _KEPT_COMMITS = 5000
 
@@ -30,23 +167,23 @@ _CONFIG = """\
 
 
 class Repository:
-    """An open repository. Use it as a context manager, by one thread; ``close`` ends it.
+    """An open repository. Use it as a context manager, in one thread; ``close`` ends it.
 
-    Who writes to it holds a lock that keeps other processes of the product out.
+    Writers hold a lock that keeps other processes of the product out.
     """
 
     def __init__(self, git_dir: Path) -> None:
         """Open the repository in the folder *git_dir*.
 
         Raises:
-            VersionsOff: there is none, or what is there may not be used.
+            VersionsOff: there is none, or it may not be used.
         """
         self.git_dir = git_dir
         self.database = Database(git_dir / "objects")
         self._trees: dict[str, tuple[TreeEntry, ...]] = {}
         self._entries = 0
         self._commits: dict[str, Commit] = {}
-        # What a batch writes can be read before it is there for others.
+        # The objects of a batch can be read before they are visible to others.
         self._new_trees: dict[str, tuple[TreeEntry, ...]] = {}
         self._new_commits: dict[str, Commit] = {}
         for part in ("", "objects", "objects/pack", "refs", "refs/heads"):
@@ -54,8 +191,11 @@ class Repository:
 
     @classmethod
     def create(cls, git_dir: Path, *, worktree: str = "") -> "Repository":
-        """Open the repository, and make it first where nothing is. *worktree*: for people who
-        look at it with git, the folder it is about, from *git_dir*; empty for none."""
+        """Open the repository, and create it first if it does not exist.
+
+        *worktree*: the folder it is about, from *git_dir*, for people who use git on it; empty for
+        none.
+        """
         try:
             if not os.path.lexists(git_dir):
                 _make(git_dir, worktree)
@@ -70,13 +210,12 @@ class Repository:
         self.close()
 
     def close(self) -> None:
-        """Let go of every file."""
         self.database.close()
 
     # Reading ---------------------------------------------------------------------------
 
     def read(self, sha: str) -> tuple[Kind, bytes]:
-        """An object's kind and content, checked against its id.
+        """Read an object's kind and content, checked against its id.
 
         Raises:
             StoreBroken: it is missing or damaged.
@@ -84,11 +223,9 @@ class Repository:
         return self.database.read(sha)
 
     def blob(self, sha: str) -> bytes:
-        """The content of a file."""
         return self._expect(sha, "blob")
 
     def tree(self, sha: str) -> tuple[TreeEntry, ...]:
-        """The entries of a folder."""
         found = self._new_trees.get(sha, self._trees.get(sha))
         if found is None:
             found = objects.decode_tree(self._expect(sha, "tree"))
@@ -100,7 +237,6 @@ class Repository:
         return found
 
     def commit(self, sha: str) -> Commit:
-        """A commit."""
         found = self._new_commits.get(sha, self._commits.get(sha))
         if found is None:
             found = objects.decode_commit(sha, self._expect(sha, "commit"))
@@ -110,35 +246,32 @@ class Repository:
         return found
 
     def remember_tree(self, sha: str, entries: tuple[TreeEntry, ...]) -> None:
-        """Know a tree that is being written."""
         self._new_trees[sha] = entries
 
     def remember_commit(self, commit: Commit) -> None:
-        """Know a commit that is being written."""
         self._new_commits[commit.sha] = commit
 
     def forget_new(self) -> None:
-        """What was being written is there for everybody by now, or never will be."""
+        """Drop the cached objects of a batch: it was finished or abandoned."""
         self._new_trees.clear()
         self._new_commits.clear()
 
     def has(self, sha: str) -> bool:
-        """Whether the object is there (not whether it is whole)."""
+        """True when the object exists (it may be damaged)."""
         return self.database.has(sha)
 
     def commits_starting(self, prefix: str) -> list[str]:
-        """Ids of commits that begin with *prefix*, 4 to 40 digits of lower-case hex."""
+        """Return ids of commits that begin with *prefix*, 4 to 40 digits of lower-case hex."""
         return sorted(
             sha for sha in self.database.starting(prefix) if self.read(sha)[0] == "commit"
         )
 
     def ref(self, name: str = MAIN) -> str | None:
-        """The commit that a reference stands for; ``None``: there is no such reference."""
-        return refs.read(self.git_dir, name)
+        """Return the commit of a reference; ``None``: there is no such reference."""
+        return refs.read_ref(self.git_dir, name)
 
     def refs(self, prefix: str = "refs") -> dict[str, str]:
-        """All references below the folder *prefix*, by name."""
-        return refs.every(self.git_dir, prefix)
+        return refs.list_refs(self.git_dir, prefix)
 
     # Writing ---------------------------------------------------------------------------
 
@@ -161,7 +294,7 @@ class Repository:
             batch.discard()
 
     def move_ref(self, new: str, *, expect: str | None, name: str = MAIN) -> bool:
-        """Let *name* stand for *new* if it still stands for *expect*; whether it did.
+        """Move *name* to *new* if it still refers to *expect*; return True when it did.
 
         Raises:
             StoreBusy: another program keeps the reference's lock.
@@ -173,17 +306,17 @@ class Repository:
             raise VersionsOff(f"{name} cannot be written: {reason_of(error)}.") from error
 
     def delete_ref(self, name: str, *, expect: str) -> bool:
-        """Remove a reference if it still stands for *expect*; whether it did."""
+        """Remove a reference if it still refers to *expect*; return True when it did."""
         try:
             return refs.delete(self.git_dir, name, expect=expect)
         except OSError as error:
             raise VersionsOff(f"{name} cannot be removed: {reason_of(error)}.") from error
 
     def tidy(self) -> None:
-        """Join packs when there are many of a size, and remove what dead processes left.
+        """Join packs when there are many of one size, and remove leftovers of dead processes.
 
-        Call it after writing, under the lock that writers hold. Nothing that could be joined or
-        removed is needed, so whatever stands in the way is left for the next time.
+        Call it after writing, under the writers' lock. It is optional work, so errors are ignored
+        until the next time.
         """
         with contextlib.suppress(OSError, VersionsOff):
             self.database.tidy()
@@ -197,48 +330,45 @@ class Repository:
 
 
 class Batch:
-    """Objects on their way into a repository; from ``Repository.batch``."""
+    """Objects being written to a repository; from ``Repository.batch``."""
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
-        self._writer: packing.PackWriter | None = None
+        self._writer: packs.PackWriter | None = None
         self._new: set[str] = set()
 
     def add(self, kind: Kind, data: bytes) -> str:
-        """Write an object unless it is there; its id."""
+        """Write an object unless it exists, and return its id."""
         sha = objects.id_of(kind, data)
         if sha not in self._new and not self._repo.has(sha):
             if self._writer is None:
-                self._writer = packing.PackWriter(self._repo.database.pack_folder)
+                self._writer = packs.PackWriter(self._repo.database.pack_folder)
             self._writer.add(sha, kind, data)
             self._new.add(sha)
         return sha
 
     def blob(self, data: bytes) -> str:
-        """Write a file's content; its id."""
         return self.add("blob", data)
 
     def tree(self, entries: Sequence[TreeEntry]) -> str:
-        """Write a folder; its id. It can be read at once."""
+        """Write a folder and return its id. It can be read at once."""
         sha = self.add("tree", objects.encode_tree(entries))
         self._repo.remember_tree(sha, tuple(entries))
         return sha
 
     def commit(self, tree: str, parents: Sequence[str], message: str, *, when: int) -> str:
-        """Write a commit; its id. It can be read at once."""
+        """Write a commit and return its id. It can be read at once."""
         data = objects.encode_commit(tree, parents, message, when=when)
         sha = self.add("commit", data)
         self._repo.remember_commit(objects.decode_commit(sha, data))
         return sha
 
     def finish(self) -> None:
-        """Make everything durable."""
         if self._writer is not None:
             self._repo.database.take_in(self._writer.finish())
             self._writer = None
 
     def discard(self) -> None:
-        """Leave nothing half-written behind."""
         self._repo.forget_new()
         if self._writer is not None:
             self._writer.discard()
@@ -261,10 +391,10 @@ def _require_folder(path: Path, git_dir: Path) -> None:
 
 
 def _make(git_dir: Path, worktree: str) -> None:
-    """Make an empty repository, whole or not at all."""
     git_dir.parent.mkdir(parents=True, exist_ok=True)
     prefix = f"{_TEMP}{git_dir.name}-"
-    for left in git_dir.parent.glob(f"{prefix}*.tmp"):  # by who was killed while making this one
+    # left by a process that was killed while creating this one
+    for left in git_dir.parent.glob(f"{prefix}*.tmp"):
         shutil.rmtree(left, ignore_errors=True)
     temp = git_dir.with_name(f"{prefix}{secrets.token_hex(8)}.tmp")
     line = f"\tworktree = {worktree}\n" if worktree else ""
@@ -278,9 +408,9 @@ def _make(git_dir: Path, worktree: str) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         for folder in ("objects", "refs", "."):
-            packing.sync_folder(temp / folder)
+            packs.sync_folder(temp / folder)
         with contextlib.suppress(FileExistsError):
             os.rename(temp, git_dir)  # noqa: PTH104  (one call to watch)
-        packing.sync_folder(git_dir.parent)
+        packs.sync_folder(git_dir.parent)
     finally:
         shutil.rmtree(temp, ignore_errors=True)

@@ -1,6 +1,6 @@
-"""Snapshots of whole workspaces, each in a store outside the workspace.
+"""Take, list, compare and delete snapshots of whole workspaces.
 
-``taking`` takes one, ``shelf`` lists them, ``reading`` looks into one, ``comparing`` tells what
-differs, ``retention`` and ``pruning`` let old ones go, ``verifying`` says whether they are whole.
-``store`` says how they are kept.
+Each workspace has a store outside of it. ``create`` takes a snapshot, ``reader`` lists, reads and
+verifies them, ``comparison`` compares two, ``retention`` deletes old ones, ``restore_plan`` plans
+the way back to one. ``store`` describes the format.
 """

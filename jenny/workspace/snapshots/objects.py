@@ -1,4 +1,4 @@
-"""Objects of a store that may be too large to be held whole: written and read in pieces."""
+"""Read and write objects of a store in pieces, since they may be too large for memory."""
 
 import contextlib
 import hashlib
@@ -11,21 +11,20 @@ from gitdb.fun import create_pack_object_header, pack_object_header_info
 
 from jenny.workspace.errors import StoreBroken, reason_of
 from jenny.workspace.git.objects import Kind, TreeEntry, decode_tree, id_of, is_id
-from jenny.workspace.git.packing import PackWriter
-from jenny.workspace.git.packs import KINDS, NUMBERS, Pack
+from jenny.workspace.git.packs import KINDS, NUMBERS, Pack, PackWriter
 from jenny.workspace.git.store import Repository
 
 CHUNK = 1 << 20
-# A piece from which it is seen whether packing a large file is worth the time.
+# A sample that shows whether compressing a large file is worth the time.
 _TRY_BYTES = 1 << 16
 _WORTH = 0.9
 
 
 class Objects(Repository):
-    """A repository whose large contents are read in pieces, and from whichever pack is whole."""
+    """A repository that reads large contents in pieces, and from whichever pack is undamaged."""
 
     def size(self, sha: str) -> int:
-        """The bytes of an object.
+        """Return the size of an object in bytes.
 
         Raises:
             StoreBroken: it is missing or damaged.
@@ -37,7 +36,7 @@ class Objects(Repository):
         return len(self.read(sha)[1])
 
     def kind(self, sha: str) -> Kind:
-        """What an object is; its content is not looked at.
+        """Return the kind of an object without checking its content.
 
         Raises:
             StoreBroken: it is missing.
@@ -46,14 +45,14 @@ class Objects(Repository):
         return (where and _kind(*where)) or self.read(sha)[0]
 
     def stream(self, sha: str) -> Iterator[bytes]:
-        """A file's content in pieces; its id is checked when the last one was given.
+        """Yield a file's content in pieces; its id is checked after the last one.
 
         Raises:
-            StoreBroken: it is missing or damaged. What was given so far must not be used then.
+            StoreBroken: it is missing or damaged. The pieces so far must not be used then.
         """
         where = next(iter(self._places(sha)), None)
         kind = None if where is None else _kind(*where)
-        if where is None or kind is None:  # a file of its own, or a change of another object
+        if where is None or kind is None:  # a loose object or a delta
             yield self.blob(sha)
             return
         size = self.size(sha)
@@ -65,7 +64,7 @@ class Objects(Repository):
             raise StoreBroken(f"Object {sha[:8]} of the store of snapshots is damaged.")
 
     def is_whole(self, sha: str) -> bool:
-        """Whether the object is there and has the content that its id stands for."""
+        """True when the object exists and its content matches its id."""
         try:
             for _ in self.stream(sha):
                 pass
@@ -77,7 +76,7 @@ class Objects(Repository):
         return True
 
     def _places(self, sha: str) -> Iterator[tuple[Pack, int]]:
-        """Where the object lies in packs; looked for anew once, since others join packs."""
+        """Yield the object's positions in packs; the pack list is refreshed once."""
         if not is_id(sha):
             raise StoreBroken("An id in the store of snapshots is damaged.")
         wanted, has_any = bytes.fromhex(sha), False
@@ -96,7 +95,7 @@ class Objects(Repository):
 
 
 def _kind(pack: Pack, place: int) -> Kind | None:
-    """The kind of an object; ``None`` when it is stored as a change of another one."""
+    """Return the kind of an object; ``None`` for a delta."""
     try:
         start = pack.offset_at(place)
         return KINDS.get(pack_object_header_info(pack.bytes_between(start, start + 32))[0])
@@ -105,7 +104,7 @@ def _kind(pack: Pack, place: int) -> Kind | None:
 
 
 def _inflated(pack: Pack, place: int) -> Iterator[bytes]:
-    """An object's content in pieces.
+    """Yield an object's content in pieces.
 
     Raises:
         StoreBroken: it is damaged, or too short or long.
@@ -135,7 +134,7 @@ def _inflated(pack: Pack, place: int) -> Iterator[bytes]:
 
 
 class StreamedPack(PackWriter):
-    """A new pack that also takes contents in pieces, and forgets one that was not wanted."""
+    """A new pack that also takes contents in pieces, and can drop the last one."""
 
     def add_stream(
         self, size: int, pieces: Iterable[bytes], is_known: Callable[[str], bool]
@@ -173,28 +172,26 @@ class StreamedPack(PackWriter):
         return sha
 
     def _back_to(self, start: int) -> None:
-        """Forget what was written from *start* on."""
         self._file.seek(start)
         self._file.truncate()
 
 
 class Sink(Protocol):
-    """Where contents and folders go: into the store, or nowhere but through their ids."""
+    """A target for contents and folders: the store, or only the computation of ids."""
 
-    def knows(self, sha: str) -> bool:
-        """Whether the object need not be written."""
+    def knows(self, sha: str) -> bool: ...
 
     def add(self, kind: Kind, data: bytes, *, known: str | None = None) -> str:
-        """Take an object; its id. *known*: one that surely is there."""
+        """Add an object and return its id. *known*: an id that is certainly there."""
 
     def add_stream(self, size: int, pieces: Iterable[bytes]) -> str | None:
-        """Take a large content; ``None``: it had another size."""
+        """Add a large content; ``None``: its size differs."""
 
 
 class PackBatch:
-    """Objects on their way into the store, all in one pack that is begun with the first one.
+    """Objects being written to the store, all in one pack that is created with the first one.
 
-    With *doubt* an object that is there already is read before it is believed to be.
+    With *doubt*, an existing object is read before it is reused.
     """
 
     def __init__(self, repo: Objects, *, doubt: bool = False) -> None:
@@ -205,18 +202,20 @@ class PackBatch:
         self._writer: StreamedPack | None = None
 
     def tree(self, sha: str) -> tuple[TreeEntry, ...]:
-        """The entries of a folder, be it in the store or on its way there."""
+        """Return the entries of a folder, stored or still in this batch."""
         data = self._trees.get(sha)
         return self._repo.tree(sha) if data is None else decode_tree(data)
 
     def knows(self, sha: str) -> bool:
-        """Whether the object need not be written."""
         if sha in self._new:
             return True
         return self._repo.is_whole(sha) if self._doubt else self._repo.has(sha)
 
     def add(self, kind: Kind, data: bytes, *, known: str | None = None) -> str:
-        """Write an object unless it is there; its id. *known*: one that surely is."""
+        """Write an object unless it exists, and return its id.
+
+        *known*: an id that certainly exists.
+        """
         sha = id_of(kind, data)
         if (sha != known or self._doubt) and not self.knows(sha):
             self._pack().add(sha, kind, data)
@@ -233,16 +232,12 @@ class PackBatch:
         return sha
 
     def finish(self) -> None:
-        """Make everything durable."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            if writer.count:
-                self._repo.database.take_in(writer.finish())
-            else:
-                writer.discard()
+        if self._writer is not None and self._writer.count:
+            self._repo.database.take_in(self._writer.finish())
+            self._writer = None
+        self.discard()
 
     def discard(self) -> None:
-        """Leave nothing half-written behind."""
         if self._writer is not None:
             self._writer.discard()
             self._writer = None
@@ -254,12 +249,12 @@ class PackBatch:
 
 
 def _level(piece: bytes) -> int:
-    """How hard to pack: not at all what does not shrink (pictures, archives)."""
+    """Return the compression level: none for data that does not shrink (pictures, archives)."""
     sample = piece[:_TRY_BYTES]
     return 1 if len(zlib.compress(sample, 1)) < _WORTH * len(sample) else 0
 
 
 def folder_size(path: str | os.PathLike[str]) -> int:
-    """Bytes of the files right in a folder."""
+    """Return the size of the files directly in a folder, in bytes."""
     with os.scandir(path) as entries:
         return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)

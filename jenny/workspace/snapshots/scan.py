@@ -1,14 +1,21 @@
-"""Which files of a workspace a snapshot covers, found without following a link.
+"""Scan the files that a snapshot covers, and cache their content ids by stat signature.
 
-Everything is covered but git's own folders, the workspace layer's own files (locks, journals,
-temporary files), links, and what is no plain file. What a person could miss is named.
+Everything is covered except git's own folders, the workspace layer's own files (locks, journals,
+temporary files), links, and special files. Skipped files that a person could miss are listed.
+
+The cache is beside the store: when it is lost or damaged, every file is read again. A file that was
+written within the last seconds before it was read is not cached, since on a disk with a coarse
+clock it could change again with the same signature.
 """
 
+import contextlib
 import hashlib
+import json
 import os
+import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -16,50 +23,51 @@ from typing import NamedTuple
 
 from jenny.workspace import locks, names
 from jenny.workspace.errors import FileMissing, SnapshotFailed, reason_of
+from jenny.workspace.file_cache import Kept
+from jenny.workspace.git.objects import is_id
 from jenny.workspace.snapshots.values import Skipped
-from jenny.workspace.stamped import Kept
 
-# Deeper folders are no one's doing.
+# Nobody makes deeper folders.
 DEEPEST = 200
-# Longer paths are looked at from a folder on their way.
+# Longer paths are opened from a parent folder's descriptor.
 _FAR = 1_000
-# On a disk whose clock ticks slowly, two changes within this time may bear the same stamp.
+# On a disk with a coarse clock, two changes within this time may have the same signature.
 _DOUBT_NS = 2_000_000_000
 _LOCKS = frozenset(locks.LOCK_FILES.values())
+# A folder may be setgid; no restored file may be setuid or setgid.
+FILE_MODES, FOLDER_MODES = 0o1777, 0o3777
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-type Stamp = tuple[int, int, int, int, int, int]
+type FileStatus = tuple[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A plain file: its path from the workspace, and what changes when it changes."""
+    """A plain file: its path from the workspace, and its stat signature."""
 
     path: str
-    stamp: Stamp
+    stamp: FileStatus
 
     @property
     def size(self) -> int:
-        """Its bytes."""
         return self.stamp[0]
 
     @property
     def modified(self) -> int:
-        """When it was written, in nanoseconds since 1970 (UTC)."""
+        """The modification time in nanoseconds since 1970 (UTC)."""
         return self.stamp[1]
 
     @property
     def mode(self) -> int:
-        """Its permission bits."""
-        return stat.S_IMODE(self.stamp[3])
+        return self.stamp[3] & FILE_MODES
 
 
 @dataclass(slots=True)
 class Folder:
-    """A folder with what is in it, by name.
+    """A folder with its contents, by name.
 
-    ``names``: of all that was looked at. ``stamp``: of the folder itself; ``None`` when another
-    name could still come or go without its showing.
+    ``names``: of all entries. ``stamp``: the folder's own signature; ``None`` when an entry could
+    still be added or removed without changing it.
     """
 
     path: str
@@ -67,24 +75,22 @@ class Folder:
     files: dict[str, Found] = field(default_factory=dict)
     folders: dict[str, "Folder"] = field(default_factory=dict)
     names: tuple[str, ...] = ()
-    stamp: Stamp | None = None
+    stamp: FileStatus | None = None
     _digest: bytes = b""
 
     def every_file(self) -> Iterator[Found]:
-        """All files in it and below."""
         yield from self.files.values()
         for folder in self.folders.values():
             yield from folder.every_file()
 
     def every_folder(self) -> Iterator["Folder"]:
-        """It, and all folders below."""
         yield self
         for folder in self.folders.values():
             yield from folder.every_folder()
 
     @property
     def digest(self) -> bytes:
-        """What changes when anything in it or below does; worked out once."""
+        """A value that changes when anything in it or below changes; computed once."""
         if not self._digest:
             digest = hashlib.sha256(b"%o\0" % self.mode)
             for name, found in self.files.items():
@@ -97,32 +103,30 @@ class Folder:
 
 @dataclass(frozen=True)
 class Scan:
-    """A look at a workspace."""
-
     top: Folder
     skipped: tuple[Skipped, ...]
 
     @property
     def fingerprint(self) -> str:
-        """What changes when any covered file, its permissions or any folder changes."""
+        """A value that changes when any covered file, its permissions or any folder changes."""
         return self.top.digest.hex()
 
 
-stamp_of: Callable[[os.stat_result], Stamp] = attrgetter(
+stamp_of: Callable[[os.stat_result], FileStatus] = attrgetter(
     "st_size", "st_mtime_ns", "st_ctime_ns", "st_mode", "st_ino", "st_dev"
 )
-"""What changes when a file changes: size, times of writing and of change, mode, number."""
+"""Returns a file's signature: size, modification and change times, mode, inode."""
 
 
 _seen: Kept[Folder] = Kept(32)
 
 
 def scan(root: Path, *, anew: bool = False) -> Scan:
-    """Look at the workspace at *root*.
+    """Scan the workspace at *root*.
 
-    What this process saw the last time helps, unless it is to be looked at *anew*: every file is
-    looked at all the same, but folders are not listed again whose stamp says that no name came or
-    went, and a folder in which nothing changed is the very object that it was.
+    The previous scan of this process is reused, unless *anew*: every file's status is still read,
+    but folders whose signature shows no added or removed name are not listed again, and an
+    unchanged folder is the very same object.
 
     Raises:
         FileMissing: there is no such folder.
@@ -150,28 +154,31 @@ def scan(root: Path, *, anew: bool = False) -> Scan:
 
 
 class _At(NamedTuple):
-    """An open folder, and how many characters of paths lead to it."""
+    """An open folder, and the length of its path from the root."""
 
     fd: int
     cut: int
 
 
 class _Look:
-    """One look. A link put in the way meanwhile is no way out: what is seen behind it is read
-    nowhere, since files are opened without following any."""
+    """One scan.
+
+    A link created meanwhile gives no access to anything outside: files are opened without following
+    links.
+    """
 
     def __init__(self) -> None:
         self.skipped: list[Skipped] = []
         self._sure = time.time_ns() - _DOUBT_NS
 
     def folder(self, at: _At, path: str, status: os.stat_result, was: Folder | None) -> Folder:
-        """The folder *path*, which has this *status*; what vanishes meanwhile is left out."""
+        """Scan the folder *path* with this *status*; entries that vanish meanwhile are left out."""
         stamp = stamp_of(status)
         old = _NOTHING if was is None else was
         is_same = old.stamp == stamp
         if is_same and len(old.files) == len(old.names) and _are_as_they_were(at, old):
             return old
-        found = Folder(path, stat.S_IMODE(status.st_mode))
+        found = Folder(path, status.st_mode & FOLDER_MODES)
         found.names = old.names if is_same else _names(at, path, status)
         found.stamp = stamp if max(stamp[1], stamp[2]) < self._sure else None
         for name in found.names:
@@ -192,14 +199,17 @@ class _Look:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                sentence = (
+                message = (
                     f"{names.shown(inner)} is skipped, since it cannot be read: {reason_of(error)}."
                 )
-                self.skipped.append(Skipped(inner, sentence))
+                self.skipped.append(Skipped(inner, message))
         return old if is_same and _as_many(found, old) else found
 
     def _below(self, at: _At, path: str, status: os.stat_result, was: Folder | None) -> Folder:
-        """A folder within. Far down, paths grow too long for the system: one is opened there."""
+        """Scan a subfolder.
+
+        Very deep paths are too long for the system, so a folder is opened there.
+        """
         if len(path) - at.cut < _FAR:
             return self.folder(at, path, status, was)
         fd = os.open(path[at.cut :], _FOLDER, dir_fd=at.fd)
@@ -213,7 +223,7 @@ _NOTHING = Folder("", 0)
 
 
 def _are_as_they_were(at: _At, folder: Folder) -> bool:
-    """Whether each file of the folder has the stamp that it had."""
+    """True when each file of the folder has its earlier signature."""
     stamp, look, fd, cut = stamp_of, os.lstat, at.fd, at.cut
     try:
         for found in folder.files.values():
@@ -229,11 +239,10 @@ def _as_many(one: Folder, other: Folder) -> bool:
 
 
 def _names(at: _At, path: str, status: os.stat_result) -> tuple[str, ...]:
-    """What is in a folder, without the layer's own."""
     fd = os.open(path[at.cut :] or ".", _FOLDER, dir_fd=at.fd)
     try:
         if not os.path.samestat(os.fstat(fd), status):
-            raise FileNotFoundError  # another one stands there since
+            raise FileNotFoundError  # it was replaced meanwhile
         with os.scandir(fd) as entries:
             found = sorted(entry.name for entry in entries)
     finally:
@@ -247,13 +256,15 @@ def _is_own(name: str, path: str) -> bool:
 
 
 def _is_odd(name: str) -> bool:
-    """Whether the name may be git's or the layer's own, in whatever disguise. Most names cannot,
-    and looking for disguises takes longer than everything else here."""
+    """True when the name may be git's or the layer's own, in any disguise.
+
+    A fast first test: the full one would take longer than the rest of the scan.
+    """
     return name[0] in ".gG" or not (name.isascii() and name.isprintable())
 
 
 def _why_not(mode: int, name: str, path: str) -> str:
-    """Why this is not covered, as the end of a sentence; empty when it is."""
+    """Return why the entry is not covered, as the end of a sentence; empty when it is."""
     if _is_odd(name) and names.is_git(name):
         return "belongs to a git repository of its own; it is neither saved nor touched."
     if stat.S_ISREG(mode):
@@ -264,3 +275,53 @@ def _why_not(mode: int, name: str, path: str) -> str:
         return "is a device, pipe or socket, which is skipped."
     is_deep = path.count("/") >= DEEPEST
     return f"is skipped: it lies more than {DEEPEST} folders deep." if is_deep else ""
+
+
+STAT_CACHE = "stamps.json"
+_FORM = 1
+
+
+class StatCache:
+    """Paths with their signatures and content ids.
+
+    ``tree``: the files of the snapshot that was saved with them, which has all these contents.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the cache file *path*; on any error the cache is empty."""
+        self._rows: dict[str, tuple[FileStatus, str]] = {}
+        self.tree = ""
+        with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
+            kept = json.loads(path.read_bytes())
+            if kept["form"] == _FORM:
+                self._rows = {
+                    name: (tuple(row[:6]), row[6])
+                    for name, row in kept["files"].items()
+                    if is_id(row[6])
+                }
+                self.tree = str(kept["tree"])
+
+    def content_of(self, path: str, stamp: FileStatus) -> str | None:
+        """Return the content id of a file with this signature; ``None``: it must be read."""
+        row = self._rows.get(path)
+        return row[1] if row is not None and row[0] == stamp else None
+
+
+def is_racy(stamp: FileStatus, read_at: int) -> bool:
+    """True when a file read at *read_at* (ns since 1970) may change with the same signature."""
+    return max(stamp[1], stamp[2]) + _DOUBT_NS >= read_at
+
+
+def save_stat_cache(path: Path, tree: str, rows: Iterable[tuple[str, FileStatus, str]]) -> None:
+    """Write the contents of files to the cache file *path*; errors are ignored.
+
+    *tree*: the id of the snapshot's files.
+    """
+    files = {name: [*stamp, sha] for name, stamp, sha in rows}
+    temp = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        temp.write_text(json.dumps({"form": _FORM, "tree": tree, "files": files}), encoding="ascii")
+        os.rename(temp, path)  # noqa: PTH104  (one call to watch)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temp.unlink()

@@ -1,15 +1,20 @@
-"""The store of one workspace's snapshots: a bare repository outside the workspace.
+"""Keep the snapshots of one workspace in a bare repository outside the workspace.
+
+The store's lock comes before the workspace's: a thread that holds that one must not take this one.
 
 Each snapshot is a commit without a parent under a reference of its own. Its tree holds ``files``
-(the workspace), ``about`` (permissions, sizes and times, folder by folder, so that what does not
-change is stored once) and ``skipped`` (what is not in it, and why). Beside git's own folders
-stands one of ours: the lock and two caches, which are made anew when they are lost.
+(the workspace), ``about`` (permissions, sizes and times, folder by folder, so that unchanged parts
+are stored once) and ``skipped`` (omitted files and the reasons). Beside git's own folders is one of
+ours: the lock and two caches, which are rebuilt when they are lost.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import re
+import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +23,7 @@ from typing import Any
 from jenny.workspace import locks
 from jenny.workspace.errors import (
     LockOrderError,
+    LockTimeout,
     SnapshotUnknown,
     StoreBroken,
     VersionsOff,
@@ -26,16 +32,99 @@ from jenny.workspace.errors import (
 from jenny.workspace.git import refs
 from jenny.workspace.git.objects import TreeEntry
 from jenny.workspace.git.store import Repository
-from jenny.workspace.snapshots import lock
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.values import Changes, Snapshot
+
+_PAUSE_SECONDS = 0.01
+
+
+class _Mine(threading.local):
+    """The lock files that this thread holds."""
+
+    def __init__(self) -> None:
+        self.held: set[tuple[int, Path]] = set()
+
+
+_mine = _Mine()
+_open: set[int] = set()
+
+
+@contextlib.contextmanager
+def hold_store(path: Path, *, timeout: float) -> Iterator[None]:
+    """Hold the lock file *path*, whose folder exists; reentrant for the thread.
+
+    Raises:
+        LockTimeout: another process or thread held it for *timeout* seconds.
+    """
+    key = (os.getpid(), path)
+    if key in _mine.held:
+        yield
+        return
+    fd = _take(path, time.monotonic() + timeout)
+    _open.add(fd)
+    _mine.held.add(key)
+    try:
+        yield
+    finally:
+        if key[0] == os.getpid():  # false in a child that was forked meanwhile
+            _mine.held.discard(key)
+            _open.discard(fd)
+            os.close(fd)
+
+
+def holds_store(path: Path) -> bool:
+    return (os.getpid(), path) in _mine.held
+
+
+def _take(path: Path, deadline: float) -> int:
+    """Open and lock the lock file; the lock ends with its holder."""
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            if time.monotonic() >= deadline:
+                raise LockTimeout(
+                    "Another process is working on the snapshots of this workspace. "
+                    "Nothing was done. Try again in a moment."
+                ) from None
+            time.sleep(_PAUSE_SECONDS)
+            continue
+        except BaseException:
+            os.close(fd)
+            raise
+        if _is_same(fd, path):
+            return fd
+        os.close(fd)
+
+
+def _is_same(fd: int, path: Path) -> bool:
+    """True when the locked file is still the one in the folder."""
+    try:
+        return os.path.samestat(os.fstat(fd), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
+def _forget() -> None:
+    """Close the parent's descriptors in a forked child, which would keep its locks held."""
+    for fd in _open:
+        with contextlib.suppress(OSError):
+            os.close(fd)
+    _open.clear()
+    _mine.held.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+
 
 REFS = "refs/snapshots"
 PINS = "refs/pins"
 OWN = "jenny"
 LOCK_SECONDS = 60.0
 
-# As ``git.refs`` calls what it writes before it takes a reference's lock.
+# The prefix of ``git.refs``'s temporary files.
 _REF_TEMP = "jenny-ref-"
 _ID = re.compile(r"(\d{1,9})-([0-9a-f]{8})")
 _PIN = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
@@ -49,7 +138,6 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether there ever was a snapshot."""
         return os.path.lexists(self.path)
 
     @property
@@ -59,7 +147,7 @@ class Store:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Objects]:
-        """The objects and references, for reading.
+        """Open the objects and references for reading.
 
         Raises:
             VersionsOff: the store cannot be used.
@@ -69,20 +157,20 @@ class Store:
 
     @contextlib.contextmanager
     def write(self, *, timeout: float = LOCK_SECONDS) -> Iterator[Objects]:
-        """The same under the lock, for writing; the store is made when it is missing.
+        """Open the store under the lock, for writing; it is created if missing.
 
         Raises:
-            LockTimeout: another process is at it.
+            LockTimeout: another process holds the lock.
             LockOrderError: the thread holds a workspace lock, which comes later.
             VersionsOff: the store cannot be used.
         """
-        if not lock.holds(self._lock_file) and locks.holds_any():
+        if not holds_store(self._lock_file) and locks.holds_any():
             raise LockOrderError("A store of snapshots is locked before its workspace, not after.")
         self._make()
         with Objects(self.path) as repo:
             try:
                 self.own.mkdir(mode=0o700, exist_ok=True)
-                held = lock.hold(self._lock_file, timeout=timeout)
+                held = hold_store(self._lock_file, timeout=timeout)
             except OSError as error:
                 raise VersionsOff(
                     f"The store of snapshots cannot be written: {reason_of(error)}."
@@ -91,19 +179,20 @@ class Store:
                 yield repo
 
     def _make(self) -> None:
-        """Make the store where nothing is, for nobody else to look into."""
+        """Create the store if it does not exist, readable only by the owner."""
         if self.exists:
             return
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Whoever makes a store removes what others left of theirs, so one makes it at a time.
-            with lock.hold(self.path.with_name(".lock"), timeout=LOCK_SECONDS):
+            # Creating a store removes leftovers of earlier attempts, so only one process does it at
+            # a time.
+            with hold_store(self.path.with_name(".lock"), timeout=LOCK_SECONDS):
                 Repository.create(self.path).close()
         except OSError as error:
             raise VersionsOff(f"{self.path} cannot be made: {reason_of(error)}.") from error
 
     def sweep(self) -> None:
-        """Remove what processes that died left behind; called under the lock."""
+        """Remove leftovers of dead processes; called under the lock."""
         with contextlib.suppress(OSError):
             for path in self.own.glob(".*.tmp"):
                 path.unlink(missing_ok=True)
@@ -122,7 +211,7 @@ class Store:
     # Snapshots ---------------------------------------------------------------------------
 
     def ids(self) -> list[str]:
-        """Ids of all snapshots, oldest first."""
+        """Return the ids of all snapshots, oldest first."""
         found = _names_in(self.path / REFS)
         if (self.path / "packed-refs").exists():
             with self.open() as repo:
@@ -130,17 +219,16 @@ class Store:
         return sorted((name for name in set(found) if _ID.fullmatch(name)), key=number_of)
 
     def newest(self, repo: Objects) -> Snapshot | None:
-        """The newest snapshot that can be read."""
         for name in reversed(self.ids()):
             with contextlib.suppress(StoreBroken, SnapshotUnknown):
                 return self.get(repo, name)
         return None
 
     def resolve(self, asked: str) -> str:
-        """The id that is meant by an id, its number, at least 4 hex digits, or ``latest``.
+        """Return the id for an id, its number, at least 4 hex digits, or ``latest``.
 
         Raises:
-            SnapshotUnknown: none is meant, or several.
+            SnapshotUnknown: it matches none, or several.
         """
         ids, wanted = self.ids(), asked.strip().lower()
         if wanted in ("latest", "newest") and ids:
@@ -165,7 +253,7 @@ class Store:
         )
 
     def get(self, repo: Objects, name: str) -> Snapshot:
-        """The snapshot with this id.
+        """Load the snapshot with this id.
 
         Raises:
             SnapshotUnknown: there is none (any more).
@@ -179,7 +267,7 @@ class Store:
     # Pins --------------------------------------------------------------------------------
 
     def pin(self, name: str, why: str) -> None:
-        """Keep the snapshot *name* from being pruned, also through a crash, until ``unpin(why)``.
+        """Protect the snapshot *name* from pruning, also through a crash, until ``unpin(why)``.
 
         *why*: a short word of lower-case letters, digits and dashes, as ``restore-12``.
 
@@ -192,7 +280,7 @@ class Store:
             repo.move_ref(shot.commit, expect=repo.ref(pin), name=pin)
 
     def unpin(self, why: str) -> None:
-        """Let a pinned snapshot go again; nothing happens when it is not pinned."""
+        """Remove a pin, if it exists."""
         if not self.exists:
             return
         with self.write() as repo:
@@ -201,12 +289,12 @@ class Store:
                 repo.delete_ref(_pin(why), expect=pinned)
 
     def pinned(self, repo: Objects) -> dict[str, str]:
-        """Commits of pinned snapshots, by pin."""
+        """Return commits of pinned snapshots, by pin."""
         return repo.refs(PINS)
 
 
 def _names_in(folder: Path) -> list[str]:
-    """What is in a folder of the store; nothing, when there is no such folder yet."""
+    """List a folder of the store; empty when it does not exist yet."""
     try:
         return os.listdir(folder)  # noqa: PTH208  (there may be very many)
     except FileNotFoundError:
@@ -214,25 +302,22 @@ def _names_in(folder: Path) -> list[str]:
 
 
 def number_of(name: str) -> int:
-    """The number of the snapshot with this id."""
     return int(name.partition("-")[0])
 
 
 def entry(repo: Objects, tree: str, name: str) -> TreeEntry | None:
-    """What a tree has under a (stored) name."""
     return next((row for row in repo.tree(tree) if row.name == name), None)
 
 
 def encoded(facts: dict[str, Any], subject: str) -> str:
-    """A commit's message."""
     return f"{subject}\n\n{json.dumps(facts)}\n"
 
 
 def decoded(name: str, commit: str, repo: Objects) -> Snapshot:
-    """The snapshot that a commit stands for.
+    """Decode a commit as a snapshot.
 
     Raises:
-        StoreBroken: it is none.
+        StoreBroken: it is invalid.
     """
     found = repo.commit(commit)
     files = entry(repo, found.tree, "files")
@@ -259,7 +344,6 @@ def decoded(name: str, commit: str, repo: Objects) -> Snapshot:
 
 
 def _pin(why: str) -> str:
-    """The reference of a pin."""
     if not _PIN.fullmatch(why):
         raise ValueError(why)
     return f"{PINS}/{why}"

@@ -1,13 +1,15 @@
-"""What snapshots are, as values."""
+"""Define snapshots and their parts as values."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-# Why a snapshot is taken, as it is said in a sentence.
+from jenny.workspace import retention
+
+# The reasons of snapshots, in words for a sentence.
 TRIGGERS = {
-    "dream": "before a Dream run",
+    "dream": "before a memory update",
     "tidy": "before a project was tidied",
     "auto": "after a change",
     "daily": "once a day",
@@ -27,22 +29,21 @@ type What = Literal["added", "changed", "removed"]
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that a snapshot does not hold, or not as surely as the rest, and why."""
+    """A file that a snapshot does not hold, or not as surely as the rest, with the reason."""
 
     path: str
-    sentence: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How many files differ from the snapshot before."""
+    """The numbers of files that differ from the previous snapshot."""
 
     added: int = 0
     changed: int = 0
     removed: int = 0
 
     def __str__(self) -> str:
-        """In words."""
         parts = [
             f"{count:,} {what}"
             for count, what in (
@@ -59,10 +60,10 @@ class Changes:
 class Snapshot:
     """The workspace at one moment.
 
-    ``number`` counts up and tells the order; ``when`` is aware, in UTC; ``size`` is the bytes of
-    all its ``files``; ``skipped`` how many things it does not hold. ``before`` is the snapshot
-    that ``changes`` are counted from, ``None`` for the first one. ``tree`` and ``commit`` are
-    ids in the store.
+    ``number`` counts up and gives the order; ``when`` is aware, in UTC; ``size`` is the bytes of
+    all its ``files``; ``skipped`` the number of omitted files. ``before`` is the snapshot that
+    ``changes`` are counted from, ``None`` for the first one. ``tree`` and ``commit`` are ids in the
+    store.
     """
 
     id: str
@@ -80,15 +81,15 @@ class Snapshot:
 
     @property
     def why(self) -> str:
-        """Why it was taken, in words."""
+        """The reason of the snapshot, in words."""
         return TRIGGERS.get(self.trigger, self.trigger)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an attempt.
+    """The result of an attempt.
 
-    ``snapshot`` is the one taken, or with ``is_new`` false the one that holds the same already.
+    ``snapshot`` is the new one, or with ``is_new`` false the one that holds the same already.
     ``fingerprint`` was taken before anything was read, so that a change in between is seen.
     """
 
@@ -98,17 +99,15 @@ class Outcome:
     skipped: tuple[Skipped, ...] = ()
 
     @property
-    def sentence(self) -> str:
-        """What happened, for a person."""
+    def message(self) -> str:
         shot = self.snapshot
-        told = f"{shot.when:%Y-%m-%d %H:%M} UTC"
         if self.is_new:
             said = (
-                f"Snapshot {shot.id} was taken {shot.why}: {counted(shot.files, 'file')}, "
+                f"A snapshot was taken {shot.why}: {counted(shot.files, 'file')}, "
                 f"{sized(shot.size)}; {shot.changes}."
             )
         else:
-            said = f"Unchanged since snapshot {shot.id} ({told}); no new one was needed."
+            said = "Nothing has changed since the newest snapshot; no new one was needed."
         if self.skipped:
             said += f" {counted(len(self.skipped), 'thing')} skipped or worth a note."
         return said
@@ -116,14 +115,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file or folder in a snapshot. ``mode``: permission bits; ``modified``: nanoseconds since
-    1970 (UTC), 0 for folders; ``sha``: the content's id in the store."""
+    """A file or folder in a snapshot.
+
+    ``mode``: permission bits; ``modified``: nanoseconds since 1970 (UTC), ``None`` for folders and
+    where it is unknown; ``sha``: the content's id in the store.
+    """
 
     path: str
     is_folder: bool
     size: int
     mode: int
-    modified: int
+    modified: int | None
     sha: str = field(repr=False)
 
 
@@ -139,7 +141,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Plan:
-    """What pruning would delete, and why; nothing is deleted by making it.
+    """A plan for pruning; making it deletes nothing.
 
     ``keep_for`` is the horizon it was made with, ``thinned`` those that are more than one a day,
     ``expired`` those older than the horizon. Both oldest first.
@@ -152,7 +154,7 @@ class Plan:
 
     @property
     def goes(self) -> tuple[Snapshot, ...]:
-        """All that would be deleted, oldest first."""
+        """All snapshots to delete, oldest first."""
         return tuple(sorted((*self.thinned, *self.expired), key=lambda shot: shot.number))
 
     @property
@@ -160,8 +162,7 @@ class Plan:
         return f"{counted(self.kept, 'snapshot')} {'stays' if self.kept == 1 else 'stay'}"
 
     @property
-    def sentence(self) -> str:
-        """What would go, for a person."""
+    def message(self) -> str:
         if not self.goes:
             return f"Nothing is to be deleted; {self._staying}."
         parts = []
@@ -173,7 +174,8 @@ class Plan:
             )
         if self.thinned:
             parts.append(
-                f"{counted(len(self.thinned), 'snapshot')} of days older than 30 days, of which "
+                f"{counted(len(self.thinned), 'snapshot')} of days older than "
+                f"{retention.in_words(retention.EACH_SNAPSHOT)}, of which "
                 "the last one stays"
             )
         return f"To be deleted: {' and '.join(parts)}. {self._staying}."
@@ -181,15 +183,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What pruning deleted: ids of snapshots, bytes on disk; ``kept`` were pinned meanwhile."""
+    """Ids of deleted snapshots and freed bytes; ``kept`` were pinned meanwhile."""
 
     deleted: tuple[str, ...]
     kept: tuple[str, ...]
     freed: int
 
     @property
-    def sentence(self) -> str:
-        """What happened, for a person."""
+    def message(self) -> str:
         said = f"{counted(len(self.deleted), 'snapshot')} deleted, {sized(self.freed)} freed."
         if self.kept:
             said += f" {counted(len(self.kept), 'snapshot')} stayed, being in use."
@@ -197,12 +198,10 @@ class Pruned:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def sized(size: int) -> str:
-    """Bytes in words."""
     amount = float(size)
     for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":  # noqa: PLR2004  (the step between units)
@@ -212,7 +211,6 @@ def sized(size: int) -> str:
 
 
 def total(rows: Iterable[Difference]) -> Changes:
-    """How many files were added, changed and removed."""
     counts = {"added": 0, "changed": 0, "removed": 0}
     for row in rows:
         counts[row.what] += 1

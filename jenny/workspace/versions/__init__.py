@@ -1,5 +1,6 @@
-"""Versions of the memory files: what changed, by whom, and taking one change back.
+"""Keep versions of the memory files: the changes, their authors, and undo.
 
-``tracked`` says which files, ``scan`` what they are on disk, ``writes`` who wrote them, ``record``
-makes the commits, ``history`` reads them, ``undo`` takes one back, ``sieve`` says without what.
+``tracked_files`` says which files and lists them, ``write_log`` records who writes them,
+``commits`` makes the commits, ``messages`` their messages, ``history`` reads them, ``undo`` reverts
+one without the lines that must not come back.
 """

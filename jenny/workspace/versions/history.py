@@ -1,4 +1,4 @@
-"""Reading versions: the log, one version's changes, a file as it was, who wrote a line.
+"""Read versions: the log, one version's changes, a file at a version, the author of a line.
 
 Everything is read from the store of one open ``History``; nothing is written.
 """
@@ -13,10 +13,10 @@ from pathlib import Path
 
 from jenny.workspace import diffs, names, paths
 from jenny.workspace.errors import VersionAmbiguous, VersionUnknown
+from jenny.workspace.file_cache import Kept
 from jenny.workspace.git import trees
 from jenny.workspace.git.store import Repository
-from jenny.workspace.stamped import Kept
-from jenny.workspace.versions import flat, messages, record, scan, tracked
+from jenny.workspace.versions import commits, messages, tracked_files
 from jenny.workspace.versions.messages import Version, VersionKind
 
 LEAST_DIGITS = 4
@@ -33,18 +33,16 @@ class FileChange:
 
     @property
     def counts(self) -> diffs.Counts:
-        """Lines that came and went."""
         return diffs.counts(self.old, self.new)
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff."""
         return diffs.unified(self.path, self.old, self.new)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file and the version that brought it; ``None``: it is in no version yet."""
+    """A line of a file and the version that added it; ``None``: it is in no version yet."""
 
     number: int
     text: str
@@ -53,13 +51,13 @@ class Line:
 
 @contextmanager
 def open_history(root: Path) -> Iterator["History"]:
-    """The versions of the workspace at *root*, for reading.
+    """Open the versions of the workspace at *root* for reading.
 
     Raises:
         VersionsOff: the store cannot be used.
     """
     real = paths.real_root(root)
-    with record.reading(real) as repo:
+    with commits.reading(real) as repo:
         yield History(real, repo)
 
 
@@ -73,10 +71,10 @@ class History:
         self.tip = repo.ref() if repo is not None else None
 
     def walk(self, start: str | None = None) -> Iterator[Version]:
-        """Versions from *start* (an id; the newest) backwards."""
+        """Yield versions from *start* (an id; default: the newest) backwards."""
         sha = start or self.tip
         while sha is not None and self._repo is not None:
-            version = messages.read(self._repo.commit(sha))
+            version = messages.parse_message(self._repo.commit(sha))
             yield version
             sha = version.parent
 
@@ -88,8 +86,10 @@ class History:
         before: str | None = None,
         path: str | None = None,
     ) -> list[Version]:
-        """The newest versions, at most *limit*: of these *kinds*, older than the id *before*,
-        that changed the file *path*."""
+        """Return the newest versions, at most *limit*.
+
+        Filters: their *kinds*, older than the id *before*, and a change of the file *path*.
+        """
         found = self.walk(before)
         if before is not None:
             next(found, None)
@@ -102,10 +102,10 @@ class History:
         return list(islice(chosen, limit))
 
     def resolve(self, text: str) -> Version:
-        """The version whose id begins with *text*: 4 to 40 digits of hex in any case.
+        """Return the version whose id begins with *text*: 4 to 40 digits of hex in any case.
 
         Raises:
-            VersionUnknown: there is none, or *text* is no such beginning.
+            VersionUnknown: there is none, or *text* is not a valid prefix.
             VersionAmbiguous: there are several.
         """
         wanted = text.strip().lower()
@@ -131,49 +131,51 @@ class History:
         return versions[0]
 
     def version(self, sha: str) -> Version:
-        """The version with this full id.
+        """Return the version with this full id.
 
         Raises:
             StoreBroken: it is missing.
         """
-        return messages.read(self._store.commit(sha))
+        return messages.parse_message(self._store.commit(sha))
 
     def changes(self, version: Version) -> list[FileChange]:
-        """What a version changed, by path."""
         return self.between(version.parent, version.sha)
 
     def between(self, old: str | None, new: str | None) -> list[FileChange]:
-        """What differs between two versions (full ids), by path; ``None``: nothing at all."""
+        """Compare two versions (full ids), by path; ``None``: an empty tree."""
         if self._repo is None:
             return []
         rows = trees.differences(self._repo, self._tree(old), self._tree(new))
         return [FileChange(row.path, self._blob(row.old), self._blob(row.new)) for row in rows]
 
     def until_now(self, old: str | None) -> list[FileChange]:
-        """What differs between a version and what is on disk now, by path."""
-        before = flat.files_of(self._repo, self._tree(old)) if self._repo is not None else {}
-        disk = scan.scan(self.root)
+        """Compare a version with the files on disk, by path."""
+        before = (
+            tracked_files.list_tree(self._repo, self._tree(old)) if self._repo is not None else {}
+        )
+        disk = tracked_files.scan_tracked_files(self.root)
         rows = []
         for path in sorted(before.keys() | disk.files.keys()):
             was, now = before.get(path), disk.files.get(path)
-            if was != now and tracked.is_tracked(path) and not disk.is_unknown(path):
-                data = scan.content(self.root, path) if now else None
+            if was != now and tracked_files.is_tracked(path) and not disk.is_unknown(path):
+                data = tracked_files.read_tracked_file(self.root, path) if now else None
                 rows.append(FileChange(path, self._blob(was), data))
         return rows
 
     def file_as_of(self, path: str, at: str | datetime) -> bytes | None:
-        """The file as it was in a version (full id), or at an aware time; ``None``: no file."""
+        """Return the file in a version (full id), or at an aware time; ``None``: no file."""
         sha = at if isinstance(at, str) else self.newest_at(at)
         return self._file(sha, path) if sha else None
 
     def newest_at(self, moment: datetime) -> str | None:
-        """The id of the version that was the newest at an aware time; ``None``: none yet."""
+        """Return the id of the newest version at an aware time; ``None``: none yet."""
         limit = moment.timestamp()
         return next((row.sha for row in self.walk() if row.when <= limit), None)
 
     def blame(self, path: str, at: str | None = None) -> list[Line]:
-        """Each line of the file in a version (full id), or as it is on disk, and the version
-        that brought it. A file that is no text has no lines.
+        """Return the file's lines, in a version or on disk, each with the version that added it.
+
+        A file that is not text has no lines.
 
         Raises:
             OSError: the file cannot be read.
@@ -182,7 +184,7 @@ class History:
         owners: tuple[Version | None, ...] = self._owners(path, newest) if newest else ()
         data = self._file(newest, path) if newest else None
         if at is None:
-            old, data = diffs.lines_of(data) or [], scan.content(self.root, path)
+            old, data = diffs.lines_of(data) or [], tracked_files.read_tracked_file(self.root, path)
             owners = _carried(old, diffs.lines_of(data) or [], owners, None)
         texts = diffs.lines_of(data) or []
         return [
@@ -191,9 +193,10 @@ class History:
         ]
 
     def _owners(self, path: str, newest: str) -> tuple[Version, ...]:
-        """The version that brought each line of the file as it is in the version *newest*.
+        """Return the version that added each line of the file as of the version *newest*.
 
-        Built upon what the last call for this file found, where that lies in the past of *newest*.
+        The result of the last call for this file is reused if its version is an ancestor of
+        *newest*.
         """
         key = f"{self._store.git_dir}\0{path}"
         known = _known_owners.get(key)
@@ -215,8 +218,7 @@ class History:
         return owners
 
     def touched_since(self, version: Version, wanted: Collection[str]) -> dict[str, list[Version]]:
-        """For each of these paths the versions newer than *version* that changed it, newest
-        first."""
+        """Return for each path the versions newer than *version* that changed it, newest first."""
         found: dict[str, list[Version]] = {path: [] for path in wanted}
         for newer in self.walk():
             if newer.sha == version.sha:
@@ -230,7 +232,6 @@ class History:
 
     @property
     def _store(self) -> Repository:
-        """The open store; only asked for where versions exist."""
         if self._repo is None:
             raise VersionUnknown("There are no versions yet.")
         return self._repo
@@ -251,14 +252,14 @@ class History:
         return self._store.blob(sha) if sha else None
 
 
-# Who brought which line, by store and file: the newest version that was asked for, its owners.
+# The owners of lines, by store and file: the newest version that was requested, and its owners.
 _known_owners: Kept[tuple[str, tuple[Version, ...]]] = Kept(64)
 
 
 def _carried[V](
     old: Sequence[str], new: Sequence[str], owners: Sequence[V], newcomer: V
 ) -> tuple[V, ...]:
-    """The owners of *new* lines: those that *old* had keep theirs, the others are *newcomer*'s."""
+    """Return the owners of *new* lines: kept for unchanged lines, *newcomer* for the others."""
     found = [newcomer] * len(new)
     for tag, i, j, k, m in diffs.opcodes(old, new):
         if tag == "equal":

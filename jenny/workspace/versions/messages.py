@@ -1,4 +1,4 @@
-"""What a version's message says, written by code alone, and read back.
+"""Compose and parse the messages of versions.
 
 Subject, then lines such as ``Actor: chat``, then the files with their counts, then a bounded diff.
 """
@@ -18,8 +18,9 @@ SHORT = 8
 DIFF_CHARS = 6000
 EDITS = "chore: memory edits made outside a Dream run"
 FIRST = "init: first version of the memory files"
+BROUGHT_IN = "init: files brought in from outside"
 UNDO_RUN = "undo:"
-# The subject of what a review of Dream's did, which is a part of a run.
+# The subject of a review's version, which is a part of a Dream run.
 REVIEW = "dream: review pass"
 
 _PREFIXES: dict[str, VersionKind] = {
@@ -36,9 +37,9 @@ class Version:
     """A commit as the product sees it. ``when`` in seconds since 1970 (UTC).
 
     ``kind``: ``dream`` and ``restore`` can be undone; ``edits`` were made by ``actor`` outside
-    Dream; ``first`` is what was there at the beginning; ``foreign`` was made by another program.
-    ``cursor``: where Dream's cursor stood when the run began, and where it put it.
-    ``undoes``: the id of the version that this one took back.
+    Dream; ``first`` is the initial state; ``foreign`` was made by another program. ``cursor``:
+    Dream's cursor at the beginning of the run, and after it. ``undoes``: the id of the version that
+    this one reverted.
     """
 
     sha: str
@@ -54,12 +55,11 @@ class Version:
 
     @property
     def short(self) -> str:
-        """The id's first eight digits."""
         return self.sha[:SHORT]
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it is of a kind that can be taken back, and has something before it."""
+        """True when it is of a kind that can be undone, and has a version before it."""
         return self.kind in UNDOABLE and self.parent is not None
 
 
@@ -68,7 +68,7 @@ def compose(
     facts: Sequence[tuple[str, str]],
     changes: Mapping[str, tuple[bytes | None, bytes | None]],
 ) -> str:
-    """A version's message; *changes* are contents before and after, by path."""
+    """Compose a version's message; *changes* are contents before and after, by path."""
     rows, total = [], [0, 0]
     for path, (old, new) in sorted(changes.items()):
         found = diffs.counts(old, new)
@@ -89,7 +89,7 @@ def compose(
 
 
 def _diff(changes: Mapping[str, tuple[bytes | None, bytes | None]]) -> str:
-    """The bounded diff in its fence; files are left out as soon as there is no room."""
+    """Return the bounded diff in its fence; files that do not fit are left out."""
     text, left_out = "", 0
     for path, (old, new) in sorted(changes.items()):
         if len(text) >= DIFF_CHARS:
@@ -104,8 +104,8 @@ def _diff(changes: Mapping[str, tuple[bytes | None, bytes | None]]) -> str:
     return diffs.fenced(text)
 
 
-def read(commit: Commit) -> Version:
-    """A commit as a version. Only what stands before the first empty line of the body is read."""
+def parse_message(commit: Commit) -> Version:
+    """Parse a commit as a version. Only lines before the first empty line of the body are read."""
     kind: VersionKind = "foreign"
     if commit.author == IDENTITY:
         kind = _PREFIXES.get(commit.subject.partition(" ")[0], "foreign")
@@ -131,16 +131,15 @@ def read(commit: Commit) -> Version:
 
 
 def has_read(version: Version) -> bool:
-    """Whether a version is of a run that read the history: a review of Dream's reads none of it."""
+    """True for a version of a run that read the history; a review does not."""
     return version.kind == "dream" and not version.subject.startswith(REVIEW)
 
 
 def cursor_out(cursor: tuple[int, int | None]) -> str:
-    """Where the cursor stood and went, for the message."""
     return f"{cursor[0]}" if cursor[1] is None else f"{cursor[0]} to {cursor[1]}"
 
 
 def _cursor_in(text: str) -> tuple[int, int | None] | None:
-    """The same, read back; ``None`` when it does not say so."""
+    """Parse the cursors; ``None`` when there are none."""
     found = re.fullmatch(r"(\d{1,18})(?: to (\d{1,18}))?", text, re.ASCII)
     return (int(found[1]), int(found[2]) if found[2] else None) if found else None

@@ -1,33 +1,84 @@
-"""Taking back one version: what it changed and only that, byte for byte."""
+"""Undo one version: revert its changes and nothing else, byte for byte.
+
+Other packages register filters for lines that must not come back.
+"""
 
 import hashlib
+import stat
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from jenny.workspace import acts, diffs, paths
+from jenny.workspace import diffs, names, paths, transactions
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import UndoRefused, VersionsOff
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions import messages, obstacles, record, scan, sieve
+from jenny.workspace.versions import commits, messages, tracked_files
+from jenny.workspace.versions.commits import Recorded
 from jenny.workspace.versions.history import FileChange, History, open_history
 from jenny.workspace.versions.messages import Version
-from jenny.workspace.versions.record import Recorded
-from jenny.workspace.versions.sieve import LeftOut
-from jenny.workspace.versions.tracked import CURSOR
+from jenny.workspace.versions.tracked_files import CURSOR
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A line that does not come back, and the id by which a person can still restore it."""
+
+    text: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredLines:
+    """A file's content after filtering, and the lines that were left out."""
+
+    data: bytes
+    left_out: tuple[LeftOut, ...] = ()
+
+
+RestoreFilter = Callable[[Path, str, bytes], FilteredLines]
+_filters: dict[str, RestoreFilter] = {}
+
+
+def register_restore_filter(restore_filter: RestoreFilter) -> None:
+    """Add a filter for lines that undo would write to a file.
+
+    It gets the workspace's folder, the file's path and its content, is called for plans too, and
+    writes nothing.
+    """
+    _filters[f"{restore_filter.__module__}.{restore_filter.__qualname__}"] = restore_filter
+
+
+def apply_restore_filters(
+    root: Path, path: str, data: bytes | None
+) -> tuple[bytes | None, tuple[LeftOut, ...]]:
+    """Return the part of *data* that may be written to the file at *path*, and the lines left out.
+
+    Raises:
+        WorkspaceError: a filter cannot decide now.
+    """
+    left_out: tuple[LeftOut, ...] = ()
+    if data is None:
+        return None, left_out
+    for restore_filter in list(_filters.values()):
+        found = restore_filter(root, path, data)
+        data, left_out = found.data, left_out + found.left_out
+    return data, left_out
+
 
 type Label = Literal["clean", "moved on", "already there"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """What undoing means for one file.
+    """The effect of an undo on one file.
 
-    ``clean``: it is as the version left it. ``moved on``: it was changed since, by the versions
-    ``later`` (newest first) or not in a version yet (``is_pending``); that goes with it.
-    ``already there``: it is as it was before the version. ``found``, ``made`` and ``before``: its
-    contents now, after the version, and before it (``None``: no file). ``wanted``: what it becomes,
-    which is ``before`` without the lines that may not come back (``left_out``).
+    ``clean``: the file is as the version left it. ``moved on``: it was changed since, by the
+    versions ``later`` (newest first) or not in a version yet (``is_pending``); that change is lost
+    too. ``already there``: it is as it was before the version. ``found``, ``made`` and ``before``:
+    its contents now, after the version, and before it (``None``: no file). ``wanted``: the new
+    content, which is ``before`` without the lines that must not come back (``left_out``).
     """
 
     path: str
@@ -42,12 +93,11 @@ class Step:
 
     @property
     def lost(self) -> FileChange:
-        """What was done to the file since the version: what undoing takes away besides."""
+        """The change of the file since the version, which undo also reverts."""
         return FileChange(self.path, self.made, self.found)
 
     @property
     def verb(self) -> str:
-        """What becomes of the file."""
         if self.label == "already there":
             return "left"
         if self.wanted is None:
@@ -57,10 +107,10 @@ class Step:
 
 @dataclass(frozen=True)
 class CursorStep:
-    """What undoing means for Dream's cursor: ``before`` → ``after``; equal when it stays.
+    """The effect of an undo on Dream's cursor: ``before`` → ``after``; equal when it stays.
 
-    ``entries``: the run's own history entries (first, last) when they are known: they are offered
-    again when the cursor moves, else they can be put on the list of entries to offer again.
+    ``entries``: the run's own history entries (first, last), if known: they are requeued when the
+    cursor moves, else they can be put on the list of entries to requeue.
     """
 
     before: int | None
@@ -69,13 +119,12 @@ class CursorStep:
 
     @property
     def moves(self) -> bool:
-        """Whether the cursor goes back."""
         return self.before != self.after
 
 
 @dataclass(frozen=True)
 class UndoPlan:
-    """What undoing a version would do. ``token`` changes when any of it does."""
+    """A planned undo. ``token`` changes when any part of it does."""
 
     version: Version
     steps: tuple[Step, ...]
@@ -84,28 +133,28 @@ class UndoPlan:
 
     @property
     def is_done(self) -> bool:
-        """Whether everything is already as it was before the version."""
+        """True when everything is already as it was before the version."""
         return all(step.label == "already there" for step in self.steps)
 
     @property
     def moved_on(self) -> tuple[Step, ...]:
-        """The files whose later work goes too."""
+        """The files whose later changes are reverted too."""
         return tuple(step for step in self.steps if step.label == "moved on")
 
     @property
     def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
-        """The lines that may not come back, by path."""
         return {step.path: step.left_out for step in self.steps if step.left_out}
 
 
 @dataclass(frozen=True)
 class Undone:
-    """What undoing did. ``version`` is the new one, ``None`` when nothing had to be done or when
-    it could not be made now (``problem`` says why; the files are as wanted all the same).
+    """The result of an undo.
 
-    ``pending``: versions that were made first, of what was not in one. ``written``: the steps
-    that changed a file. ``dropped``: lines that the version had added and that are gone now, by
-    path: for Dream, not to learn them anew.
+    ``version`` is the new one, ``None`` when nothing had to be done or when it could not be made
+    now (``problem`` says why; the files are written all the same). ``pending``: versions that were
+    made first, of uncommitted changes. ``written``: the steps that changed a file. ``dropped``:
+    lines that the version had added and that are gone now, by path; Dream must not learn them
+    again.
     """
 
     plan: UndoPlan
@@ -117,15 +166,14 @@ class Undone:
 
     @property
     def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
-        """The lines that did not come back, by path."""
         return self.plan.left_out
 
 
 def plan_undo(root: Path, sha: str) -> UndoPlan:
-    """What undoing the version with the full id *sha* would do now. Nothing is written.
+    """Plan the undo of the version with the full id *sha*. Nothing is written.
 
     Raises:
-        UndoRefused: it may not be undone, or something stands in the way; says what.
+        UndoRefused: it may not be undone, or something blocks it; the sentence says what.
         VersionsOff: the store cannot be used.
     """
     real = paths.real_root(root)
@@ -134,27 +182,28 @@ def plan_undo(root: Path, sha: str) -> UndoPlan:
 
 
 def undo(root: Path, sha: str, *, account: int | None = None, expect: str | None = None) -> Undone:
-    """Undo the version with the full id *sha*, as one act under the workspace's lock.
+    """Undo the version with the full id *sha* in one transaction under the workspace's lock.
 
-    What is not in a version yet gets one first, so that nothing is lost; the files are written
-    through the workspace's rules; a new version says what was undone, and can itself be undone.
-    *expect*: the ``token`` of the plan that the person agreed to.
+    Uncommitted changes get a version first, so that nothing is lost; the files are written through
+    the workspace's rules; a new version records the undo, and can itself be undone. *expect*: the
+    ``token`` of the plan that the person confirmed.
 
     Raises:
-        UndoRefused: as ``plan_undo``, or the plan is another one by now. Nothing was undone.
+        UndoRefused: as ``plan_undo``, or the plan has changed. Nothing was undone.
         WorkspaceError: a rule, a lock or the disk refused. Nothing was undone.
     """
     real = paths.real_root(root)
-    with acts.locked(real):
+    with transactions.lock_workspace(real):
         first = plan_undo(real, sha)
         if first.is_done:
             return Undone(first, (), None, (), {})
         if expect is not None and first.token != expect:
             message = "Something changed since this was shown. Nothing was undone. Look again."
             raise UndoRefused(message)
-        pending = record.commit_pending(real).versions
+        pending = commits.commit_pending(real).versions
         plan = plan_undo(real, sha)
-        if plan.is_done:  # What a hand took out was noted just now as what may not come back.
+        # The lines a person removed were recorded just now and must not come back.
+        if plan.is_done:
             return Undone(plan, pending, None, (), {})
         written = tuple(step for step in plan.steps if step.label != "already there")
         _write(real, plan, written, account)
@@ -166,7 +215,7 @@ def undo(root: Path, sha: str, *, account: int | None = None, expect: str | None
 
 
 def _write(root: Path, plan: UndoPlan, steps: tuple[Step, ...], account: int | None) -> None:
-    """Write the files, and the cursor where it goes back, as one act."""
+    """Write the files, and the cursor if it moves back, in one transaction."""
     actor = Actor("restore", account, f"{messages.UNDO_RUN}{plan.version.sha}")
     files = {step.path: step.wanted for step in steps}
     expect = {step.path: None if step.found is None else version_of(step.found) for step in steps}
@@ -176,15 +225,15 @@ def _write(root: Path, plan: UndoPlan, steps: tuple[Step, ...], account: int | N
 
 
 def _commit(root: Path) -> tuple[Recorded, str]:
-    """Make the new version; when that fails the log of writes keeps it for the next one."""
+    """Make the new version; if that fails, the write log keeps the changes for the next one."""
     try:
-        return record.commit_pending(root), ""
+        return commits.commit_pending(root), ""
     except VersionsOff as error:
-        return Recorded(), error.sentence
+        return Recorded(), error.message
 
 
 def _dropped(steps: tuple[Step, ...]) -> dict[str, list[str]]:
-    """Lines that the version had added and that are in the files no more."""
+    """Return the lines that the version had added and that are not in the files any more."""
     found: dict[str, list[str]] = {}
     for step in steps:
         left = set(diffs.added_lines(None, step.wanted))
@@ -199,8 +248,8 @@ def _plan(root: Path, history: History, sha: str) -> UndoPlan:
     version = history.version(sha)
     _refuse_kind(version)
     changes = [row for row in history.changes(version) if row.path != CURSOR]
-    obstacles.refuse_in_the_way(root, [row.path for row in changes])
-    found = {row.path: scan.content(root, row.path) for row in changes}
+    refuse_in_the_way(root, [row.path for row in changes])
+    found = {row.path: tracked_files.read_tracked_file(root, row.path) for row in changes}
     sifted = {row.path: _sifted(root, row, found[row.path]) for row in changes}
     label = {row.path: _label(row, found[row.path], sifted[row.path][0]) for row in changes}
     moved = [path for path, what in label.items() if what == "moved on"]
@@ -232,8 +281,10 @@ def _plan(root: Path, history: History, sha: str) -> UndoPlan:
 def _sifted(
     root: Path, change: FileChange, found: bytes | None
 ) -> tuple[bytes | None, tuple[LeftOut, ...]]:
-    """What the file becomes, and what is left out. One that need not be written is as it is."""
-    return (found, ()) if found == change.old else sieve.sift(root, change.path, change.old)
+    """Return the file's new content, unchanged where none is needed, and the lines left out."""
+    return (
+        (found, ()) if found == change.old else apply_restore_filters(root, change.path, change.old)
+    )
 
 
 def _label(change: FileChange, found: bytes | None, wanted: bytes | None) -> Label:
@@ -243,25 +294,25 @@ def _label(change: FileChange, found: bytes | None, wanted: bytes | None) -> Lab
 
 
 def _refuse_kind(version: Version) -> None:
-    """Refuse what is not Dream's, nor an undoing."""
+    """Refuse versions that are neither Dream's nor an undo."""
     if version.parent is None:
         message = (
-            f"Version {version.short} is the first one: there is nothing before it to go back to. "
+            "This is the first version: there is nothing before it to go back to. "
             "Nothing was changed."
         )
         raise UndoRefused(message)
     if version.kind not in messages.UNDOABLE:
-        who = "by another program" if version.kind == "foreign" else "outside a Dream run"
+        who = "by another program" if version.kind == "foreign" else "outside a memory update"
         message = (
-            f"Version {version.short} was made {who}; only what Dream did, and undoing it, can be "
-            "undone here. Nothing was changed."
+            f"This was changed {who}; only a memory update, and undoing one, can be undone here. "
+            "Nothing was changed."
         )
         raise UndoRefused(message)
 
 
 def _cursor(root: Path, history: History, version: Version) -> CursorStep:
-    """Dream's cursor goes back only with its newest run that stands, and never forward."""
-    data = None if obstacles.in_the_way(root, CURSOR) else scan.content(root, CURSOR)
+    """Move Dream's cursor back only with its newest run that is not undone, and never forward."""
+    data = None if in_the_way(root, CURSOR) else tracked_files.read_tracked_file(root, CURSOR)
     now = cursor_in(data)
     if not messages.has_read(version):
         return CursorStep(now, now)
@@ -276,7 +327,7 @@ def _cursor(root: Path, history: History, version: Version) -> CursorStep:
 
 
 def _newest_standing(history: History) -> str | None:
-    """The id of Dream's newest version that was not undone (or whose undoing was undone)."""
+    """Return the id of Dream's newest version that is not undone (or whose undo was undone)."""
     undone: set[str] = set()
     for row in history.walk():
         if row.sha in undone:
@@ -289,8 +340,40 @@ def _newest_standing(history: History) -> str | None:
 
 
 def cursor_in(data: bytes | None) -> int | None:
-    """The number in Dream's cursor file: 0 when it is absent or blank, ``None`` when it is none."""
+    """Parse Dream's cursor file: 0 when it is absent or blank, ``None`` when it is invalid."""
     text = (data or b"").decode("utf-8", "replace").strip()
     if not text:
         return 0
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None  # noqa: PLR2004 - digits of 64 bits
+
+
+def refuse_in_the_way(root: Path, files: Iterable[str]) -> None:
+    """Refuse when a path to be written or removed is not a plain file.
+
+    Raises:
+        UndoRefused: the sentence says what is there.
+    """
+    problems = [why for path in files if (why := in_the_way(root, path))]
+    if problems:
+        raise UndoRefused(f"{' '.join(problems)} Nothing was changed.")
+
+
+def in_the_way(root: Path, path: str) -> str:
+    """Return what blocks writing *path*, as a sentence; empty when nothing does."""
+    parts = path.split("/")
+    for depth in range(1, len(parts) + 1):
+        part = root.joinpath(*parts[:depth])
+        try:
+            mode = part.lstat().st_mode
+        except FileNotFoundError:
+            return ""
+        except OSError:
+            return f"{names.shown(path)} cannot be looked at."
+        shown = names.shown("/".join(parts[:depth]))
+        if stat.S_ISLNK(mode):
+            return f"{shown} is a link now."
+        if depth < len(parts) and not stat.S_ISDIR(mode):
+            return f"{shown} is a file now where a folder was."
+        if depth == len(parts) and not stat.S_ISREG(mode):
+            return f"{shown} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'} now."
+    return ""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from jenny.workspace import diffs
 from jenny.workspace.redact import redact
-from memory import suspect
-from memory.dream.tools import places
+from memory import artifacts, injection_scan
+from memory.dream.tools import allowed_paths
 from memory.dream.values import Attempt
 
 # More than this is never added by one call.
@@ -52,6 +52,7 @@ class Draft:
     new: str | None
     disk: str | None = None
     landing: str | None = None
+    waits: bool = False
 
     @property
     def text(self) -> str:
@@ -66,25 +67,27 @@ class Draft:
     @property
     def added(self) -> tuple[str, ...]:
         """The lines that come, as they are kept on record."""
-        return kept(diffs.added_lines(self.data, self.text.encode()))
+        return recorded_lines(diffs.added_lines(self.data, self.text.encode()))
 
     @property
     def removed(self) -> tuple[str, ...]:
         """The lines that go, as they are kept on record."""
-        return kept(diffs.added_lines(self.text.encode(), self.data))
+        return recorded_lines(diffs.added_lines(self.text.encode(), self.data))
 
 
 class Refusal(Exception):
     """An act that came to nothing: the rule, what the model is told, and the file at fault."""
 
-    def __init__(self, rule: str, sentence: str, path: str = "") -> None:
-        super().__init__(sentence)
+    is_logged = False
+
+    def __init__(self, rule: str, message: str, path: str = "") -> None:
+        super().__init__(message)
         self.rule = rule
-        self.sentence = sentence
+        self.message = message
         self.path = path
 
 
-def check(draft: Draft) -> None:
+def check_draft(draft: Draft) -> None:
     """What holds of any text that Dream writes.
 
     Raises:
@@ -92,7 +95,7 @@ def check(draft: Draft) -> None:
     """
     text = draft.came
     grows = len(draft.text) > len(draft.old or "")
-    if len(text) > MAX_ADDED_CHARS and grows and not places.is_skill(draft.path):
+    if len(text) > MAX_ADDED_CHARS and grows and not allowed_paths.is_skill(draft.path):
         raise Refusal(
             "edit",
             f"Nothing was written: {len(text):,} characters at once are too many for "
@@ -100,11 +103,18 @@ def check(draft: Draft) -> None:
             "hold single facts.",
             draft.path,
         )
-    if found := suspect.invisible(text):
+    if found := injection_scan.invisible(text):
         raise Refusal(
             "edit",
             f"Nothing was written: the text for {draft.path} holds invisible characters "
             f"({found}). Write it without them.",
+            draft.path,
+        )
+    if line := artifacts.find_record(text):
+        raise Refusal(
+            "edit",
+            f"Nothing was written: “{line[:120]}” for {draft.path} is a line of the record word "
+            "for word. Write the fact that follows from it, in a sentence of its own.",
             draft.path,
         )
     if hits := redact(text).hits:
@@ -116,7 +126,7 @@ def check(draft: Draft) -> None:
         )
 
 
-def whole(tool: str, draft: Draft, sources: tuple[int, ...]) -> Attempt:
+def landed_attempt(tool: str, draft: Draft, sources: tuple[int, ...]) -> Attempt:
     """The record of an act that landed as it was meant."""
     return Attempt(
         tool,
@@ -129,6 +139,6 @@ def whole(tool: str, draft: Draft, sources: tuple[int, ...]) -> Attempt:
     )
 
 
-def kept(lines: Sequence[str]) -> tuple[str, ...]:
+def recorded_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Lines that say something, bounded."""
     return tuple(line[:LINE_CHARS] for line in lines if line.strip())[:_LINES]

@@ -10,16 +10,15 @@ from typing import Literal
 
 from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
-from jenny.agent.tools import Tool, ToolOutcome, file_access, matching
-from memory import facts, files, near
-from memory.dream.tools import places, sections
-from memory.dream.tools.box import Desk, told
+from jenny.agent.tools import Tool, ToolOutcome, file_tools, text_match
+from memory import files
+from memory.dream.tools import allowed_paths, sections
 from memory.dream.tools.drafts import Landed, Step
-from memory.dream.tools.hand import Hand
+from memory.dream.tools.dream_toolbox import DreamToolContext, format_landed
+from memory.dream.tools.write_session import WriteSession
 
 _EDITS = 40
 _TEXT_CHARS = 64_000
-_KNOWN_SHOWN = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Edit:
 
 
 def edit_file(
-    context: Desk, path: str, old_text: str, new_text: str, sources: list[int]
+    context: DreamToolContext, path: str, old_text: str, new_text: str, sources: list[int]
 ) -> ToolOutcome:
     """Replace a piece of text in a file by another. The old text must stand there exactly and once.
 
@@ -50,34 +49,33 @@ def edit_file(
     new_text: what to put there; nothing takes the old text out
     sources: the numbers of the entries that this change rests on
     """
-    step = _replacing(path, old_text, new_text)
-    return _outcome(context.hand, context.hand.write("edit_file", [step], sources))
+    step = _replacing(context, path, old_text, new_text)
+    return _outcome(context.session, context.session.write("edit_file", [step], sources))
 
 
-def apply_patch(context: Desk, edits: list[Edit], sources: list[int]) -> ToolOutcome:
+def apply_patch(context: DreamToolContext, edits: list[Edit], sources: list[int]) -> ToolOutcome:
     """Make several changes, in one file or in several, as one act: all of them or none.
 
     edits: the changes, in order; a later one sees what the earlier ones did
     sources: the numbers of the entries that these changes rest on
     """
-    hand = context.hand
+    session = context.session
     if not 1 <= len(edits) <= _EDITS:
         raise ToolProblem(
             f"Nothing was written: a patch has 1 to {_EDITS} edits, not {len(edits)}."
         )
-    known: list[str] = []
     steps = [
-        _adding(hand, edit, known)
+        _adding(edit)
         if edit.action == "add"
-        else _replacing(edit.path, edit.old_text, edit.new_text)
+        else _replacing(context, edit.path, edit.old_text, edit.new_text)
         for edit in edits
     ]
-    landed = hand.write("apply_patch", steps, sources)
-    return _outcome(hand, landed, known)
+    landed = session.write("apply_patch", steps, sources)
+    return _outcome(session, landed)
 
 
 def write_file(
-    context: Desk, path: str, content: str, sources: list[int], noted: str = ""
+    context: DreamToolContext, path: str, content: str, sources: list[int], noted: str = ""
 ) -> ToolOutcome:
     """Make a skill, or replace one that Dream made and that you have read whole in this run.
 
@@ -105,13 +103,13 @@ def write_file(
         return text
 
     step = Step(path, change, lines)
-    landed = context.hand.write("write_file", [step], sources, noted=noted)
+    landed = context.session.write("write_file", [step], sources, noted=noted)
     context.seen.pop(path, None)
-    return _outcome(context.hand, landed)
+    return _outcome(context.session, landed)
 
 
 def move_entry(
-    context: Desk,
+    context: DreamToolContext,
     path: str,
     entry: str,
     to: str,
@@ -130,7 +128,7 @@ def move_entry(
     heading: for another file: the heading to add it under; one that is not there is made
     reason: why, in a few words; for the archive
     """
-    hand = context.hand
+    session = context.session
     gone: list[str] = []
 
     def take(old: str | None) -> str:
@@ -141,7 +139,7 @@ def move_entry(
         return found.text
 
     def put(old: str | None) -> str:
-        source = hand.text(path)
+        source = session.text(path)
         if source is None:
             raise ToolProblem(f"there is no file {path}")
         lines = sections.taken(source, clean(entry)).entry.split("\n")
@@ -149,14 +147,14 @@ def move_entry(
 
     removed = tuple(clean(entry).splitlines())
     leaving = Step(path, take, removed=removed)
-    if to.strip().lower() in ("archive", places.ARCHIVE, f"{places.ARCHIVE}/"):
+    if to.strip().lower() in ("archive", allowed_paths.ARCHIVE, f"{allowed_paths.ARCHIVE}/"):
         steps = [Step(path, partial(_archivable, path), removed=removed), leaving]
     elif to == path:
         raise ToolProblem(f"Nothing was written: {path} is where the entry stands already.")
     else:
         steps = [Step(to, put, added=removed), leaving]
-    landed = hand.write("move_entry", steps, sources, reason=clean(reason))
-    return _outcome(hand, landed)
+    landed = session.write("move_entry", steps, sources, reason=clean(reason))
+    return _outcome(session, landed)
 
 
 def _archivable(path: str, old: str | None) -> str:
@@ -172,29 +170,26 @@ def _archivable(path: str, old: str | None) -> str:
     return old
 
 
-def _replacing(path: str, old_text: str, new_text: str) -> Step:
+def _replacing(context: DreamToolContext, path: str, old_text: str, new_text: str) -> Step:
     old, new = _bounded(old_text), sections.unmarked(_bounded(new_text))
 
     def change(text: str | None) -> str:
         if text is None:
             raise ToolProblem("there is no such file; apply_patch with add makes a memory file")
-        return matching.replace(text, old, new).text
+        return text_match.replace(text, old, new, shown=context.view(path, text)).text
 
     return Step(path, change, tuple(new.splitlines()), tuple(old.splitlines()))
 
 
-def _adding(hand: Hand, edit: Edit, known: list[str]) -> Step:
-    """The step that adds lines under a heading; those that say nothing new are left out."""
+def _adding(edit: Edit) -> Step:
+    """The step that adds lines under a heading."""
     lines = sections.as_lines(_bounded(edit.new_text))
 
     def change(text: str | None) -> str:
         if not any(line.strip() for line in lines):
             raise ToolProblem("new_text is empty; give the lines to add")
         old = _existing(edit.path, text)
-        news = lines if places.is_skill(edit.path) else _news(hand, edit.path, old, lines, known)
-        if not any(line.strip() for line in news):
-            return old if old is not None else ""
-        return sections.added(old, clean(edit.heading), news, path=edit.path)
+        return sections.added(old, clean(edit.heading), lines, path=edit.path)
 
     return Step(edit.path, change, tuple(lines))
 
@@ -205,47 +200,19 @@ def _existing(path: str, text: str | None) -> str | None:
     return text
 
 
-def _news(
-    hand: Hand, path: str, text: str | None, lines: Sequence[str], known: list[str]
-) -> list[str]:
-    """The lines without those that a memory file says already, in these or nearly these words."""
-    texts = {other: hand.text(other) for other in files.BY_PATH if other != path}
-    waiting = [
-        (f"what waits for approval in {where}", said)
-        for where, said in (hand.staging.said() if hand.staging else ())
-        if not hand.staging or not hand.staging.is_on
-    ]
-    stated = [
-        (where, fact)
-        for where, said in [(path, text), *texts.items(), *waiting]
-        for fact in facts.facts(said or "")
-        if fact.has_content and fact.kind not in {"comment", "code"}
-    ]
-    index = near.Index(fact.text for _, fact in stated)
-    news: list[str] = []
-    for line in lines:
-        at = index.find(line) if line.strip() else None
-        if at is None:
-            news.append(line)
-            continue
-        where, fact = stated[at]
-        known.append(f"{where}, line {fact.first}, says it already: “{fact.text[:_KNOWN_SHOWN]}”.")
-    return news
-
-
-def _must_have_read(context: Desk, path: str, old: str) -> None:
+def _must_have_read(context: DreamToolContext, path: str, old: str) -> None:
     """A skill is replaced whole only when it was read whole, as it is for this run.
 
     Raises:
         ToolProblem: it was not.
     """
-    workspace, staging = context.workspace, context.hand.staging
+    workspace, staging = context.workspace, context.session.staging
     now = None
     if workspace.exists(path):
-        now = workspace.read(path, limit=file_access.READ_BYTES)
+        now = workspace.read(path, limit=file_tools.READ_BYTES)
     if now is not None and now.data == old.encode():
         if now.data:
-            file_access.must_have_read(context, now)
+            file_tools.must_have_read(context, now)
     elif staging is None or staging.read.get(workspace.relative(path)) != old:
         raise ToolProblem("you have not read all of it in this run; read it first")
 
@@ -258,15 +225,17 @@ def _bounded(text: str) -> str:
     return clean(text)
 
 
-def _outcome(hand: Hand, landed: Sequence[Landed], known: Sequence[str] = ()) -> ToolOutcome:
+def _outcome(session: WriteSession, landed: Sequence[Landed]) -> ToolOutcome:
     """What the model is told of a call that did not fail."""
     parts = (
-        [told(landed, hand)] if landed else ["Nothing was written: there was nothing to change."]
+        [format_landed(landed, session)]
+        if landed
+        else ["Nothing was written: there was nothing to change."]
     )
-    if known:
+    if session.known:
         parts.append(
             "Not added once more:\n"
-            + "\n".join(f"- {row}" for row in known[:10])
+            + "\n".join(f"- {row}" for row in session.known[:10])
             + "\nAccount for an entry that holds nothing else as already_known."
         )
     return ToolOutcome(

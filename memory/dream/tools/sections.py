@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jenny.agent.errors import ToolProblem
-from jenny.agent.tools import matching
+from jenny.workspace.texts import keep_line_ends, to_lf
 from memory import facts, files
 from memory.facts import Fact
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"\ufeff? {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _MARK = re.compile(
-    r"^([ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*)\[(?:permanent|durable|ephemeral|correction|skip)\]"
-    r"[ \t]*",
+    r"^([ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*)(?:\(\d+\.\d+\)[ \t]*(?:[-*+][ \t]+)?)?"
+    r"\[(?:permanent|durable|ephemeral|correction|skip)\][ \t]*",
     re.IGNORECASE | re.MULTILINE,
 )
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -55,9 +55,8 @@ def added(text: str | None, heading: str, lines: Sequence[str], *, path: str) ->
     """*text* with the *lines* at the end of the section *heading*; a heading that is not there
     is made at the end. Without a heading they come at the end of the file."""
     if text is None:
-        text = _fresh(path)
-    windows = matching.has_windows_ends(text)
-    rows = text.replace("\r\n", "\n").split("\n") if windows else text.split("\n")
+        text = fresh(path)
+    rows = to_lf(text).split("\n")
     wanted = facts.normal(heading.strip().lstrip("#"))
     lines = _without_known_headings(lines, rows, wanted) or lines
     place = _end_of_section(rows, wanted) if wanted else _end(rows, 0, len(rows))
@@ -68,8 +67,7 @@ def added(text: str | None, heading: str, lines: Sequence[str], *, path: str) ->
     else:
         gap = _gap(rows, place, lines[0])
         rows = [*rows[:place], *gap, *lines, *_rest(rows, place)]
-    made = "\n".join(rows)
-    return matching.with_windows_ends(made) if windows else made
+    return keep_line_ends("\n".join(rows), text)
 
 
 def taken(text: str, entry: str) -> Taken:
@@ -78,20 +76,21 @@ def taken(text: str, entry: str) -> Taken:
     Raises:
         ToolProblem: it is not there, or more than once.
     """
-    windows = matching.has_windows_ends(text)
-    plain = text.replace("\r\n", "\n") if windows else text
-    rows = plain.split("\n")
-    found = _found(facts.facts(plain), entry)
-    first, last = found.first - 1, _last(rows, found)
+    return cut(text, _found(facts.facts(to_lf(text)), entry))
+
+
+def cut(text: str, fact: Fact) -> Taken:
+    """Return *text* without the *fact* that was found in it, and without what is indented below."""
+    rows = to_lf(text).split("\n")
+    first, last = fact.first - 1, end_of_block(rows, fact)
     lines = rows[first:last]
     rest = [*rows[:first], *rows[last:]]
     if first and first < len(rest) and not rest[first - 1].strip() and not rest[first].strip():
         # Of the empty lines around it, one is enough.
         del rest[first]
     indent = len(lines[0]) - len(lines[0].lstrip())
-    made = "\n".join(rest)
     return Taken(
-        matching.with_windows_ends(made) if windows else made,
+        keep_line_ends("\n".join(rest), text),
         "\n".join(line[indent:] if not line[:indent].strip() else line for line in lines),
     )
 
@@ -123,12 +122,17 @@ def _plain(text: str) -> str:
     return " ".join(_BULLET.sub("", text, count=1).split())
 
 
-def _last(rows: Sequence[str], found: Fact) -> int:
-    """The line after the entry and what is set in below it."""
-    indent = _indent(rows[found.first - 1])
-    last = found.last
-    while last < len(rows) and rows[last].strip() and _indent(rows[last]) > indent:
-        last += 1
+def end_of_block(rows: Sequence[str], fact: Fact) -> int:
+    """Return the number of the last row of the fact with what is indented below it; below a bullet
+    also behind empty rows."""
+    indent = _indent(rows[fact.first - 1])
+    last = fact.last
+    for number, row in enumerate(rows[fact.last :], fact.last + 1):
+        if not row.strip() and fact.kind in {"bullet", "numbered"}:
+            continue
+        if not row.strip() or _indent(row) <= indent or _HEADING.match(row):
+            break
+        last = number
     return last
 
 
@@ -195,7 +199,7 @@ def _rest(rows: Sequence[str], place: int) -> list[str]:
     return rest if not rest[0].strip() else ["", *rest]
 
 
-def _fresh(path: str) -> str:
+def fresh(path: str) -> str:
     """What a missing memory file begins with."""
     file = files.BY_PATH[path]
     return f"# {file.name.capitalize()}\n"

@@ -1,1 +1,1 @@
-"""Commands of the pipeline."""
+"""Commands of the memory."""

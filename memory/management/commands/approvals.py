@@ -1,4 +1,4 @@
-"""``approvals``: what of Dream's changes waits for a person, and the person's verdicts."""
+"""``approvals``: lists Dream's pending changes and decides on them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -6,15 +6,15 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import (
-    AnsweringCommand,
+from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import (
+    JSONCommand,
     before_and_after_the_verb,
     workspace_called,
 )
-from jenny.accounts.models import Workspace
 from jenny.workspace.errors import WorkspaceError
-from memory.approval.values import Hunk, Outcome, Prune
-from memory.management import approving
+from memory.approvals.values import Hunk, LargePruneNotice, Outcome
+from memory.services import approvals
 from memory.skills import Skill
 
 type Answer = dict[str, Any]
@@ -23,17 +23,14 @@ _KIND = "command"
 _SHOWN = 20
 
 
-class Command(AnsweringCommand):
-    """What waits for approval."""
-
+class Command(JSONCommand):
     help = (
-        "Changes of Dream's that wait for you (Settings → Memory → Approval): list them, accept or "
-        "reject them by their numbers. Also skills that ask to be read in every conversation, and "
-        "runs that took much out of a file."
+        "Changes of Dream's that wait for you (Settings → Memory updates → Ask me first): list "
+        "them, accept or reject them by their numbers. Also skills that ask to be read in every "
+        "conversation, and runs that took much out of a file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to do; ``--json`` and ``--workspace`` stand before or after it."""
         super().add_arguments(parser)
         both = before_and_after_the_verb(parser)
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -49,6 +46,11 @@ class Command(AnsweringCommand):
             "--over",
             action="store_true",
             help="of a change whose place has changed: put it in the place of what stands there",
+        )
+        verb.add_argument(
+            "--after-all",
+            action="store_true",
+            help="also what was forgotten since: Jenny may know it again",
         )
 
         verb = verbs.add_parser("reject", parents=[both], help="leave changes unwritten")
@@ -66,12 +68,15 @@ class Command(AnsweringCommand):
         verb.add_argument("--dismiss", type=int, metavar="RUN", help="leave it out")
 
     def answer(self, **options: Any) -> Answer:
-        """Do what the verb says. :raises CommandError: something of it was not done."""
+        """Run the subcommand.
+
+        Raises:
+        CommandError: something was not done."""
         workspace = workspace_called(options["workspace"])
         try:
             return VERBS[options["verb"]](workspace, options)
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
 
 
 def _which(verb: CommandParser) -> None:
@@ -81,12 +86,12 @@ def _which(verb: CommandParser) -> None:
 
 
 def _list(workspace: Workspace, options: Answer) -> Answer:
-    look = approving.decided if options["decided"] else approving.waiting
+    look = approvals.decided if options["decided"] else approvals.waiting
     rows = look(workspace, run_id=options["run"])
     told = "\n\n".join(map(_told, rows)) or "Nothing waits for approval."
     if options["decided"] and not rows:
         told = "Nothing was decided."
-    return {"sentence": told, "hunks": [_facts(row) for row in rows]}
+    return {"message": told, "hunks": [_facts(row) for row in rows]}
 
 
 def _accept(workspace: Workspace, options: Answer) -> Answer:
@@ -96,22 +101,31 @@ def _accept(workspace: Workspace, options: Answer) -> Answer:
         message = "Words of your own (--text) are for one change: name its number."
         raise CommandError(message)
 
+    if options["after_all"]:
+        return _each(
+            numbers,
+            lambda number: approvals.remember_after_all(
+                workspace, number, account=owner, kind=_KIND
+            ),
+        )
     if not options["number"] and not options["over"]:
-        made = approving.accept_all(workspace, account=owner, run_id=options["run"], kind=_KIND)
+        made = approvals.accept_all(workspace, account=owner, run_id=options["run"], kind=_KIND)
         return _told_of(
             list(zip([row.hunk.id if row.hunk else 0 for row in made], made, strict=True))
         )
 
     def accept(number: int) -> Outcome:
-        hunk = approving.find(workspace, number)
+        hunk = approvals.find(workspace, number)
         seen = hunk.now if hunk is not None and options["over"] else None
-        return approving.accept(workspace, number, account=owner, text=text, seen=seen, kind=_KIND)
+        return approvals.accept_hunk(
+            workspace, number, account=owner, text=text, seen=seen, kind=_KIND
+        )
 
     return _each(numbers, accept)
 
 
 def _reject(workspace: Workspace, options: Answer) -> Answer:
-    verdict = approving.never if options["never"] else approving.reject
+    verdict = approvals.suppress if options["never"] else approvals.reject_hunk
     owner = workspace.owner
     return _each(
         _numbers(workspace, options),
@@ -120,32 +134,35 @@ def _reject(workspace: Workspace, options: Answer) -> Answer:
 
 
 def _numbers(workspace: Workspace, options: Answer) -> list[int]:
-    """Which changes are meant; what makes room comes first."""
+    """Return the numbers of the changes that are meant; those that make room come first."""
     given, run = list(dict.fromkeys(options["number"])), options["run"]
     if bool(given) + bool(options["all"]) + (run is not None) != 1:
         message = "Say which changes: their numbers, --all, or --run N. Nothing was done."
         raise CommandError(message)
     if given:
         return given
-    rows = approving.waiting(workspace, run_id=run)
+    rows = approvals.waiting(workspace, run_id=run)
     return [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
 
 
 def _each(numbers: Sequence[int], verdict: Callable[[int], Outcome]) -> Answer:
-    """Give the verdict on each."""
     return _told_of([(number, verdict(number)) for number in numbers])
 
 
 def _told_of(outcomes: Sequence[tuple[int, Outcome]]) -> Answer:
-    """What came of the verdicts. :raises CommandError: one of them could not be given."""
-    lines = [f"{number}: {made.sentence}" for number, made in outcomes]
+    """Describe the decisions.
+
+    Raises:
+        CommandError: one of them could not be applied.
+    """
+    lines = [f"{number}: {made.message}" for number, made in outcomes]
     told = "\n".join(lines) or "Nothing waits for approval."
     if not all(made.ok for _, made in outcomes):
         raise CommandError(told)
     return {
-        "sentence": told,
+        "message": told,
         "outcomes": [
-            {"number": number, "sentence": made.sentence, "offered": list(made.offered)}
+            {"number": number, "message": made.message, "offered": list(made.offered)}
             for number, made in outcomes
         ],
     }
@@ -153,21 +170,21 @@ def _told_of(outcomes: Sequence[tuple[int, Outcome]]) -> Answer:
 
 def _skills(workspace: Workspace, options: Answer) -> Answer:
     owner = workspace.owner
-    rows = approving.skills_waiting(workspace)
+    rows = approvals.skills_waiting(workspace)
     if name := options["withdraw"]:
         path = f"skills/{name}/SKILL.md"
-        return _one(approving.withdraw_skill(workspace, path, account=owner, kind=_KIND))
+        return _one(approvals.withdraw_skill(workspace, path, account=owner, kind=_KIND))
     if name := options["agree"]:
         found = next((row for row in rows if row.name == name), None)
         if found is None:
-            message = f"No skill called {name} waits for your yes. Nothing was done."
+            message = f"No skill called {name} waits to be allowed. Nothing was done."
             raise CommandError(message)
         return _one(
-            approving.approve_skill(workspace, found.path, found.version, account=owner, kind=_KIND)
+            approvals.approve_skill(workspace, found.path, found.version, account=owner, kind=_KIND)
         )
     told = "\n".join(f"{row.name}: {row.description} — {row.path}" for row in rows)
     return {
-        "sentence": told or "No skill waits for your yes.",
+        "message": told or "No skill waits to be allowed.",
         "skills": [_skill_facts(row) for row in rows],
     }
 
@@ -175,22 +192,22 @@ def _skills(workspace: Workspace, options: Answer) -> Answer:
 def _prunes(workspace: Workspace, options: Answer) -> Answer:
     owner = workspace.owner
     if (run := options["bring_back"]) is not None:
-        return _one(approving.bring_all_back(workspace, run, account=owner, kind=_KIND))
+        return _one(approvals.bring_all_back(workspace, run, account=owner, kind=_KIND))
     if (run := options["dismiss"]) is not None:
-        return _one(approving.dismiss(workspace, run, account=owner, kind=_KIND))
-    rows = approving.large_prunes(workspace)
+        return _one(approvals.dismiss(workspace, run, account=owner, kind=_KIND))
+    rows = approvals.large_prunes(workspace)
     told = "\n\n".join(map(_prune_told, rows)) or "No run took much out of a file."
-    return {"sentence": told, "prunes": [asdict(row) for row in rows]}
+    return {"message": told, "prunes": [asdict(row) for row in rows]}
 
 
 def _one(made: Outcome) -> Answer:
     if not made.ok:
-        raise CommandError(made.sentence)
-    return {"sentence": made.sentence}
+        raise CommandError(made.message)
+    return {"message": made.message}
 
 
 def _told(hunk: Hunk) -> str:
-    """A change in a few lines."""
+    """Describe a change in a few lines."""
     run = f", run {hunk.run_id}" if hunk.run_id else ""
     rests = f", entries {', '.join(map(str, hunk.sources))}" if hunk.sources else ""
     lines = [f"{hunk.id}  {hunk.path}  {hunk.state}{run}{rests}"]
@@ -212,12 +229,12 @@ def _skill_facts(row: Skill) -> Answer:
     return {name: getattr(row, name) for name in names}
 
 
-def _prune_told(row: Prune) -> str:
+def _prune_told(row: LargePruneNotice) -> str:
     lines = [
         f"  {line.archive_id or '-'}  {' '.join(line.text.split())[:160]}" for line in row.lines
     ]
     back = f"manage.py approvals prunes --bring-back {row.run_id}"
-    return "\n".join([row.sentence, *lines, f"  All of it comes back with: {back}"])
+    return "\n".join([row.message, *lines, f"  All of it comes back with: {back}"])
 
 
 VERBS: dict[str, Callable[[Workspace, Answer], Answer]] = {

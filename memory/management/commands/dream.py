@@ -7,35 +7,32 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from jenny import valkey
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
+from jenny.agent.cancellation import OPEN_TOKENS
+from jenny.runtime import valkey
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import files
-from memory.dream.rehearsal import Rehearsal
-from memory.management.dreaming import asking, rehearsing, running
-from memory.management.dreaming.heart import WATCHES
+from memory.dream.dry_run import DryRunResult
 from memory.models import DreamRun
+from memory.services.dream import dry_run, runs, start_run
 
-# Statuses of a run that did what it was asked.
+# Statuses of a successful run.
 GOOD = frozenset({"completed", "nothing_new", "nothing_pending", "waiting"})
 
 
-# Of an entry, so much is shown in a line.
+# Length of an entry's line.
 _SHOWN = 100
 
 
-class Command(AnsweringCommand):
-    """Run Dream."""
-
+class Command(JSONCommand):
     help = (
         "Bring the memory files up to date from the history, in this process, whether the app runs "
         "or not. The exit code is 0 when Dream got on, or nothing was waiting."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where."""
         super().add_arguments(parser)
         parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
         parser.add_argument(
@@ -45,10 +42,13 @@ class Command(AnsweringCommand):
         )
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Do it. :raises CommandError: it was not done, or did not get on, and why."""
+        """Run Dream once, or do a dry run.
+
+        Raises:
+        CommandError: nothing was done, or the run failed."""
         workspace = workspace_called(options["workspace"])
-        # Ctrl-C ends the run as a shutdown does: with its place kept.
-        signal.signal(signal.SIGINT, lambda *_: WATCHES.end())
+        # Ctrl-C ends the run like a shutdown: its progress is kept.
+        signal.signal(signal.SIGINT, lambda *_: OPEN_TOKENS.cancel_all())
         try:
             with valkey.for_command(settings.JENNY_DATA):
                 if options["dry_run"]:
@@ -57,30 +57,30 @@ class Command(AnsweringCommand):
                 run = _carried_out(workspace)
                 told = facts_of(run, before, _files(workspace))
         except valkey.ValkeyProblem as problem:
-            raise CommandError(problem.sentence) from problem
+            raise CommandError(problem.message) from problem
         if run.status not in GOOD and not options["as_json"]:
-            raise CommandError(told["sentence"])
+            raise CommandError(told["message"])
         return told
 
 
 def _rehearsed(workspace: Workspace, *, as_json: bool) -> dict[str, Any]:
     try:
-        found = rehearsing.rehearse(workspace)
+        found = dry_run.run_dry(workspace)
     except WorkspaceError as error:
-        raise CommandError(error.sentence) from error
-    ok = found.status not in rehearsing.FAILED
+        raise CommandError(error.message) from error
+    ok = found.status not in dry_run.FAILED
     if not ok and not as_json:
-        raise CommandError(found.sentence)
+        raise CommandError(found.message)
     told = found.json if as_json else {}
     return told | {
         "ok": ok,
         "dry_run": True,
-        "sentence": found.sentence if as_json else "\n".join(_lines(found)),
+        "message": found.message if as_json else "\n".join(_lines(found)),
     }
 
 
-def _lines(found: Rehearsal) -> Iterator[str]:
-    """A dry run for a terminal."""
+def _lines(found: DryRunResult) -> Iterator[str]:
+    """Describe a dry run for a terminal."""
     count = len(found.entries)
     more = f", and {found.waiting:,} more wait for later runs" if found.waiting else ""
     yield f"{count} {'entry' if count == 1 else 'entries'} would be shown{more}."
@@ -94,35 +94,35 @@ def _lines(found: Rehearsal) -> Iterator[str]:
     yield ""
     yield from found.estimate.sentences
     yield ""
-    before, so, outcome = found.sentence.partition(" so: ")
+    before, so, outcome = found.message.partition(" so: ")
     yield from (
-        (f"{before}{so.rstrip()}", found.review, outcome) if found.review else (found.sentence,)
+        (f"{before}{so.rstrip()}", found.review, outcome) if found.review else (found.message,)
     )
     yield from found.notes
     for text in found.archived:
         yield f"To the archive: {text}"
-    for sentence in found.refusals:
-        yield f"Refused: {sentence}"
+    for message in found.refusals:
+        yield f"Refused: {message}"
     for diff in found.diffs.values():
         yield ""
         yield diff.rstrip("\n")
 
 
 def _carried_out(workspace: Workspace) -> DreamRun:
-    asked = asking.ask(workspace, "command")
+    asked = start_run.start_run(workspace, "command")
     run = asked.run or asked.live
     if run is None or run.state != DreamRun.State.QUEUED:
-        raise CommandError(asked.sentence)
-    running.execute(run.pk)
-    # A worker may have been quicker, or this process was taken for dead.
-    return running.outcome_of(run)
+        raise CommandError(asked.message)
+    runs.execute_run(run.pk)
+    # A worker may have claimed it, or this process was taken for dead.
+    return runs.outcome_of(run)
 
 
 def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
-    """A run as the command's answer."""
+    """Return a run as the command's answer."""
     return {
         "ok": run.status in GOOD,
-        "sentence": " ".join(part for part in (run.review.get("sentence"), run.sentence) if part),
+        "message": " ".join(part for part in (run.review.get("message"), run.message) if part),
         "run": run.pk,
         "status": run.status,
         "why": run.why,
@@ -154,7 +154,7 @@ def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> di
 
 
 def _files(workspace: Workspace) -> dict[str, str]:
-    """The memory files' texts, as far as there are any."""
+    """Return the texts of the existing memory files."""
     found: dict[str, str] = {}
     try:
         opened = open_workspace(workspace.root, Actor("command"))

@@ -1,23 +1,20 @@
-"""``pin``: lines that Dream leaves as they are."""
+"""``pin``: pins lines, which Dream then leaves as they are."""
 
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.rules import Actor
+from jenny.workspace.write_rules import Actor
 from memory import pins
 from memory.pins import Pin
 
 
-class Command(AnsweringCommand):
-    """Pins."""
-
+class Command(JSONCommand):
     help = "Pin a line of a memory file or skill, so that Dream and its reviews leave it as it is."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which line, or what to do instead."""
         super().add_arguments(parser)
         parser.add_argument(
             "place",
@@ -31,7 +28,6 @@ class Command(AnsweringCommand):
         parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Pin, unpin or list."""
         workspace = workspace_called(options["workspace"])
         actor = Actor("command", account=workspace.owner_id)
         told: dict[str, Any] = {"workspace": workspace.slug}
@@ -43,15 +39,15 @@ class Command(AnsweringCommand):
             if options["list"]:
                 rows = pins.pins(workspace.root, place.rpartition(":")[0] or place)
                 lines = "\n".join(map(_line, rows)) or "Nothing is pinned."
-                return told | {"sentence": lines, "pins": [_facts(row) for row in rows]}
+                return told | {"message": lines, "pins": [_facts(row) for row in rows]}
             path, line = _place(place)
             if options["remove"]:
                 row = pins.unpin(workspace.root, path, line, actor)
-                return told | {"sentence": f"Not pinned any more: {_line(row)}", "pin": _facts(row)}
+                return told | {"message": f"Not pinned any more: {_line(row)}", "pin": _facts(row)}
             row = pins.pin(workspace.root, path, line, actor)
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
-        return told | {"sentence": f"Pinned: {_line(row)}", "pin": _facts(row)}
+            raise CommandError(error.message) from error
+        return told | {"message": f"Pinned: {_line(row)}", "pin": _facts(row)}
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""``snapshot``: take snapshots, look into them, compare them, restore, let old ones go."""
+"""``snapshot``: takes, shows, compares, restores and prunes snapshots."""
 
 import os
 import stat
@@ -9,36 +9,32 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import (
-    AnsweringCommand,
+from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import (
+    JSONCommand,
     before_and_after_the_verb,
     workspace_called,
 )
-from jenny.accounts.models import Workspace
 from jenny.workspace.errors import SnapshotUnknown, WorkspaceError, reason_of
 from jenny.workspace.names import shown
-from jenny.workspace.snapshots import comparing, reading, shelf
+from jenny.workspace.snapshots import comparison, reader
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import FileRow, Snapshot, counted, sized
-from memory.management import restore_verb, snapshots
+from memory.services import restore_command, snapshots
 
-# Files whose changed lines ``diff`` shows without being asked for one by one.
+# Files whose changed lines ``diff`` shows without naming them.
 MOST_TEXTS = 50
 MARKS = {"added": "+", "changed": "~", "removed": "−"}
-# A file's content is printed up to here; more goes to a file.
 PRINTED_BYTES = 1_000_000
 
 type Answer = dict[str, Any]
 
 
-class Command(AnsweringCommand):
-    """Snapshots of a whole workspace."""
-
+class Command(JSONCommand):
     help = "Snapshots of a whole workspace: create, list, show, diff, restore, prune."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to do; ``--json`` and ``--workspace`` stand before or after it."""
         super().add_arguments(parser)
         both = before_and_after_the_verb(parser)
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -75,20 +71,22 @@ class Command(AnsweringCommand):
         verb.add_argument("--yes", action="store_true", help="and delete it")
 
     def answer(self, **options: Any) -> Answer:
-        """Do what the verb says."""
         workspace = workspace_called(options["workspace"])
         try:
             answer: Answer = VERBS[options["verb"]](workspace, options)
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         return {"workspace": workspace.slug} | answer
 
 
 def _create(workspace: Workspace, options: dict[str, Any]) -> Answer:
-    outcome = snapshots.take(workspace, "manual", label=options["label"], reread=options["reread"])
-    lines = [outcome.sentence, *(f"  {row.sentence}" for row in outcome.skipped)]
+    outcome = snapshots.take_snapshot(
+        workspace, "manual", label=options["label"], reread=options["reread"]
+    )
+    lines = [outcome.message, *(f"  {row.message}" for row in outcome.skipped)]
+    lines.append(_line(outcome.snapshot))
     return {
-        "sentence": "\n".join(lines),
+        "message": "\n".join(lines),
         "new": outcome.is_new,
         "snapshot": _facts(outcome.snapshot),
         "skipped": [asdict(row) for row in outcome.skipped],
@@ -96,13 +94,13 @@ def _create(workspace: Workspace, options: dict[str, Any]) -> Answer:
 
 
 def _list(workspace: Workspace, options: dict[str, Any]) -> Answer:
-    shots = shelf.snapshots(snapshots.store_of(workspace))
+    shots = reader.list_snapshots(snapshots.store_of(workspace))
     some = shots[: max(options["limit"], 0)]
     lines = [_line(shot) for shot in some]
     if len(some) < len(shots):
         lines.append(f"… {len(shots) - len(some):,} older ones; see --limit.")
     return {
-        "sentence": "\n".join(lines) or "There is no snapshot yet.",
+        "message": "\n".join(lines) or "There is no snapshot yet.",
         "total": len(shots),
         "snapshots": [_facts(shot) for shot in some],
     }
@@ -116,13 +114,13 @@ def _show(workspace: Workspace, options: dict[str, Any]) -> Answer:
         path = options["path"].strip("/")
         if path and (row := _file(repo, shot, path)):
             return {"snapshot": _facts(shot)} | _content(repo, row, options["output"])
-        rows = reading.folder(repo, shot, path)
-        missing = [] if path else reading.skipped(repo, shot)
+        rows = reader.read_folder(repo, shot, path)
+        missing = [] if path else reader.read_skipped(repo, shot)
     lines = [_line(shot), *map(_row, rows)]
     if missing:
-        lines += ["Skipped or worth a note:", *(f"  {one.sentence}" for one in missing)]
+        lines += ["Skipped or worth a note:", *(f"  {one.message}" for one in missing)]
     return {
-        "sentence": "\n".join(lines),
+        "message": "\n".join(lines),
         "snapshot": _facts(shot),
         "files": [_row_facts(row) for row in rows],
         "skipped": [asdict(one) for one in missing],
@@ -135,14 +133,14 @@ def _diff(workspace: Workspace, options: dict[str, Any]) -> Answer:
     with store.open() as repo:
         old = store.get(repo, name)
         if other == "now":
-            compared = comparing.with_now(store, repo, old, workspace.root)
+            compared = comparison.with_now(store, repo, old, workspace.root)
         else:
-            compared = comparing.with_another(repo, old, store.get(repo, store.resolve(other)))
+            compared = comparison.with_another(repo, old, store.get(repo, store.resolve(other)))
         rows = [
             row for row in compared.rows if not wanted or f"{row.path}/".startswith(f"{wanted}/")
         ]
         texts = {
-            row.path: comparing.text(repo, compared, row, workspace.root)
+            row.path: comparison.text(repo, compared, row, workspace.root)
             for row in rows[: 0 if options["names"] else MOST_TEXTS]
         }
     until = compared.new.id if compared.new is not None else "now"
@@ -153,7 +151,7 @@ def _diff(workspace: Workspace, options: dict[str, Any]) -> Answer:
     if texts and len(rows) > MOST_TEXTS:
         lines.append(f"Lines are shown for the first {MOST_TEXTS} files; see --path.")
     return {
-        "sentence": "\n".join(lines),
+        "message": "\n".join(lines),
         "old": old.id,
         "new": until,
         "files": [
@@ -163,7 +161,7 @@ def _diff(workspace: Workspace, options: dict[str, Any]) -> Answer:
 
 
 def _restore(workspace: Workspace, options: dict[str, Any]) -> Answer:
-    shot, answer = restore_verb.answer(workspace, options)
+    shot, answer = restore_command.answer(workspace, options)
     return {"snapshot": _facts(shot)} | answer
 
 
@@ -176,14 +174,14 @@ def _prune(workspace: Workspace, options: dict[str, Any]) -> Answer:
         "kept": plan.kept,
         "deleted": [],
     }
-    lines = [plan.sentence, *(f"  {_line(shot)}" for shot in plan.goes)]
+    lines = [plan.message, *(f"  {_line(shot)}" for shot in plan.goes)]
     if options["yes"]:
         done = snapshots.prune(workspace, plan)
         answer |= {"deleted": list(done.deleted), "freed": done.freed}
-        lines.append(done.sentence)
+        lines.append(done.message)
     elif plan.goes:
         lines.append("Nothing was deleted. Delete it with: snapshot prune --yes")
-    return {"sentence": "\n".join(lines)} | answer
+    return {"message": "\n".join(lines)} | answer
 
 
 VERBS: dict[str, Callable[[Workspace, dict[str, Any]], Answer]] = {
@@ -201,39 +199,40 @@ def _differ(count: int) -> str:
 
 
 def _shelved(store: Store, name: str) -> Snapshot | None:
-    """The snapshot with its changes from the one that stands before it now."""
-    return next((shot for shot in shelf.snapshots(store) if shot.id == name), None)
+    """Return the snapshot with its changes from the one before it."""
+    return next((shot for shot in reader.list_snapshots(store) if shot.id == name), None)
 
 
 def _file(repo: Objects, shot: Snapshot, path: str) -> FileRow | None:
     try:
-        return reading.file(repo, shot, path)
+        return reader.find_file(repo, shot, path)
     except SnapshotUnknown:
         return None
 
 
 def _content(repo: Objects, row: FileRow, output: str | None) -> Answer:
-    """A file's content: its text, or where its bytes were written to."""
+    """Return a file's text, or the path to which its bytes were written."""
     answer: Answer = {"file": _row_facts(row)}
     if output:
         _write(repo, row, Path(output))
-        return answer | {"sentence": f"{sized(row.size)} were written to {output}."}
+        return answer | {"message": f"{sized(row.size)} were written to {output}."}
     if row.size > PRINTED_BYTES:
         message = f"It has {sized(row.size)}. Write it to a file with --output FILE."
         raise CommandError(message)
-    data = b"".join(reading.content(repo, row))
+    data = b"".join(reader.read_content(repo, row))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"It is no text ({sized(row.size)}). Write it to a file with --output FILE."
         raise CommandError(message) from error
-    return answer | {"sentence": text, "text": text}
+    return answer | {"message": text, "text": text}
 
 
 def _write(repo: Objects, row: FileRow, target: Path) -> None:
     """Write a file's exact bytes, or nothing.
 
-    :raises CommandError: it cannot be written, or stands there already.
+    Raises:
+        CommandError: it cannot be written, or exists already.
     """
     try:
         fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -242,16 +241,15 @@ def _write(repo: Objects, row: FileRow, target: Path) -> None:
         raise CommandError(message) from error
     try:
         with os.fdopen(fd, "wb") as file:
-            file.writelines(reading.content(repo, row))
+            file.writelines(reader.read_content(repo, row))
     except (OSError, WorkspaceError) as error:
         target.unlink(missing_ok=True)
-        why = error.sentence if isinstance(error, WorkspaceError) else reason_of(error)
+        why = error.message if isinstance(error, WorkspaceError) else reason_of(error)
         message = f"{target} was not written: {why}"
         raise CommandError(message) from error
 
 
 def _facts(shot: Snapshot) -> Answer:
-    """A snapshot for ``--json``."""
     return {
         "id": shot.id,
         "when": shot.when.isoformat(),
@@ -266,7 +264,6 @@ def _facts(shot: Snapshot) -> Answer:
 
 
 def _line(shot: Snapshot) -> str:
-    """A snapshot on one line."""
     label = f" “{shot.label}”" if shot.label else ""
     return (
         f"{shot.id}  {shot.when:%Y-%m-%d %H:%M} UTC  {shot.why}{label}: "
@@ -275,11 +272,11 @@ def _line(shot: Snapshot) -> str:
 
 
 def _row(row: FileRow) -> str:
-    """A file or folder on one line."""
+    """Format a file or folder on one line."""
     size = "folder" if row.is_folder else sized(row.size)
     return f"  {stat.filemode(row.mode)[1:]}  {size:>12}  {shown(row.path)}"
 
 
 def _row_facts(row: FileRow) -> Answer:
-    """A file or folder for ``--json``. A name that is not UTF-8 has its bytes as surrogates."""
+    """Return a file or folder for ``--json``. Bytes of a name that are not UTF-8 are surrogates."""
     return asdict(row) | {"mode": f"{row.mode:o}"}

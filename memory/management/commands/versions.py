@@ -1,4 +1,4 @@
-"""``versions``: what Dream changed in the memory files, and taking one of its changes back."""
+"""``versions``: lists Dream's changes of the memory files and reverts them."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -6,34 +6,32 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import (
-    AnsweringCommand,
+from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import (
+    JSONCommand,
     before_and_after_the_verb,
     workspace_called,
 )
-from jenny.accounts.models import Workspace
-from jenny.accounts.zones import zone
+from jenny.accounts.time_zones import zone
 from jenny.workspace import config, diffs
 from jenny.workspace.errors import VersionAmbiguous, WorkspaceError
 from jenny.workspace.versions import messages
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.messages import Version
-from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo, undo
-from memory.versions import TIME, cursor_sentence, kind_label, left_out_lines
+from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo
+from memory.undo_run import kept_out_text, undo_run
+from memory.versions import TIME, cursor_sentence, left_out_lines, version_title
 
-# A file's change is printed up to so many characters; ``--json`` has all of it.
+# A longer change is cut; ``--json`` has all of it.
 PRINTED_CHARS = 20_000
 
 type Answer = dict[str, Any]
 
 
-class Command(AnsweringCommand):
-    """Versions of the memory files."""
-
+class Command(JSONCommand):
     help = "Versions of the memory files: list them, show one, undo one."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What to do; ``--json`` and ``--workspace`` stand before or after it."""
         super().add_arguments(parser)
         both = before_and_after_the_verb(parser)
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -49,18 +47,20 @@ class Command(AnsweringCommand):
         verb = verbs.add_parser("restore", parents=[both], help="undo one of Dream's")
         verb.add_argument("version", help="its id, 4 digits or more, or latest")
         verb.add_argument("--dry-run", action="store_true", help="only say what it would do")
+        verb.add_argument(
+            "--may-return", action="store_true", help="let Dream write its lines again"
+        )
 
     def answer(self, **options: Any) -> Answer:
-        """Do what the verb says."""
         workspace = workspace_called(options["workspace"])
         try:
             answer: Answer = VERBS[options["verb"]](workspace, options)
         except VersionAmbiguous as error:
             ids = "\n".join(f"  {sha}" for sha in error.candidates)
-            message = f"{error.sentence} Nothing was changed.\n{ids}"
+            message = f"{error.message} Nothing was changed.\n{ids}"
             raise CommandError(message) from error
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         return {"workspace": workspace.slug} | answer
 
 
@@ -70,7 +70,7 @@ def _list(workspace: Workspace, options: dict[str, Any]) -> Answer:
         found = history.log(kinds=kinds, limit=max(options["limit"], 0), path=options["path"])
     where = _zone(workspace)
     return {
-        "sentence": "\n".join(_line(row, where) for row in found) or "There is no version yet.",
+        "message": "\n".join(_line(row, where) for row in found) or "There is no version yet.",
         "versions": [_facts(row) for row in found],
     }
 
@@ -81,7 +81,7 @@ def _show(workspace: Workspace, options: dict[str, Any]) -> Answer:
         changes = history.changes(version)
     text = "".join(change.diff for change in changes)
     return {
-        "sentence": "\n".join(
+        "message": "\n".join(
             [_line(version, _zone(workspace)), "", diffs.bounded(text, PRINTED_CHARS).rstrip()]
         ),
         "version": _facts(version),
@@ -93,10 +93,12 @@ def _restore(workspace: Workspace, options: dict[str, Any]) -> Answer:
     version = _chosen(workspace, options["version"])
     if options["dry_run"]:
         plan = plan_undo(workspace.root, version.sha)
-        return {"sentence": _plan_told(plan, "would be "), "version": None} | _plan(plan)
-    done = undo(workspace.root, version.sha)
+        return {"message": _plan_told(plan, "would be "), "version": None} | _plan(plan)
+    done = undo_run(workspace.root, version.sha, keep_out=not options["may_return"])
     return {
-        "sentence": _told(done),
+        "message": "\n".join(
+            filter(None, (_told(done), kept_out_text(workspace.root, version.sha)))
+        ),
         "version": done.version.sha if done.version else None,
         "pending": [row.sha for row in done.pending],
         "dropped": done.dropped,
@@ -112,7 +114,7 @@ VERBS: dict[str, Callable[[Workspace, dict[str, Any]], Answer]] = {
 
 
 def _chosen(workspace: Workspace, text: str) -> Version:
-    """The version that was asked for."""
+    """Return the version that was asked for."""
     with open_history(workspace.root) as history:
         if text != "latest":
             return history.resolve(text)
@@ -124,19 +126,16 @@ def _chosen(workspace: Workspace, text: str) -> Version:
 
 
 def _zone(workspace: Workspace) -> dt.tzinfo:
-    """What times are shown in."""
-    own = config.load(workspace.root).get("agents.defaults.timezone")
+    own = config.load_config(workspace.root).get("agents.defaults.timezone")
     return zone(own or workspace.owner.time_zone)
 
 
 def _line(version: Version, where: dt.tzinfo) -> str:
     when = dt.datetime.fromtimestamp(version.when, where).strftime(TIME)
-    subject = diffs.plain_path(version.subject)
-    return f"{version.short}  {when}  {subject}  [{kind_label(version)}]"
+    return f"{version.short}  {when}  {diffs.plain_path(version_title(version))}"
 
 
 def _facts(version: Version) -> Answer:
-    """A version for scripts."""
     return {
         "id": version.sha,
         "parent": version.parent,
@@ -165,7 +164,6 @@ def _change(change: FileChange) -> Answer:
 
 
 def _plan(plan: UndoPlan) -> Answer:
-    """A plan for scripts."""
     return {
         "undoes": plan.version.sha,
         "files": [
@@ -197,14 +195,14 @@ def _told(done: Undone) -> str:
 
 
 def _plan_told(plan: UndoPlan, would: str) -> str:
-    """A plan, or what came of it, for a reader."""
+    """Describe a plan, or its result."""
     lines = [_step_line(step, would) for step in plan.steps]
     lines += _left_out_told(plan)
     return "\n".join(line for line in (*lines, cursor_sentence(plan.cursor)) if line)
 
 
 def _left_out_told(plan: UndoPlan) -> list[str]:
-    """The lines that do not come back, and how they can; none when there are none."""
+    """List the lines that stay away, and the way to bring them back."""
     rows = left_out_lines(plan.left_out)
     if not rows:
         return []

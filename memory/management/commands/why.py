@@ -1,18 +1,18 @@
-"""``why``: where a line of a memory file comes from."""
+"""``why``: explains where a line of a memory file comes from."""
 
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
-from memory.management.why import why
 from memory.provenance.values import Speech, Why
+from memory.services.why import why
 
 
-class Command(AnsweringCommand):
-    """Why a line stands where it stands."""
+class Command(JSONCommand):
+    """Explain where a line comes from."""
 
     help = (
         "Say where a line of a memory file comes from: the writes it goes back to, the entries of "
@@ -20,13 +20,11 @@ class Command(AnsweringCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which line."""
         super().add_arguments(parser)
         parser.add_argument("place", metavar="FILE:LINE", help="such as USER.md:12")
         parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Look it up."""
         workspace = workspace_called(options["workspace"])
         path, colon, line = options["place"].rpartition(":")
         if not colon or not path or not line.isascii() or not line.isdecimal():
@@ -35,14 +33,14 @@ class Command(AnsweringCommand):
         try:
             found = why(workspace, path, int(line[:9]))
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         return {"workspace": workspace.slug, **_facts(found)}
 
 
 def _facts(found: Why) -> dict[str, Any]:
     version = found.version
     return {
-        "sentence": found.sentence,
+        "message": found.message,
         "path": found.path,
         "line": found.line,
         "text": found.text,

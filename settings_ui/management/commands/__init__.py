@@ -1,1 +1,0 @@
-"""Commands about workspaces and accounts."""

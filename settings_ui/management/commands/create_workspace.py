@@ -1,41 +1,51 @@
-"""Makes another workspace."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, account_called
 from jenny.accounts.models import Account
+from jenny.accounts.services import first_run
+from jenny.accounts.services.json_command import (
+    JSONCommand,
+    account_called,
+    add_folder_arguments,
+    wants_attached,
+)
 from jenny.workspace.errors import WorkspaceError
 from settings_ui.errors import WorkspaceRefused
-from settings_ui.management import workspaces
+from settings_ui.services import workspaces
 
 
-class Command(AnsweringCommand):
-    """Make a workspace for an account."""
-
+class Command(JSONCommand):
     help = (
         "Make another workspace, with its own files, memory, conversations and settings. "
         "Nobody's pages switch to it by themselves."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """What it is called, and whose it is."""
         super().add_arguments(parser)
         parser.add_argument("name", metavar="NAME", help="what it is called")
         parser.add_argument(
             "--username", default="", metavar="U", help="whose it is (the only account's)"
         )
+        add_folder_arguments(parser)
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Do it. :raises CommandError: it was not made, and why."""
+        """Create the workspace.
+
+        Raises:
+        CommandError: the workspace was not created."""
         owner = _owner(options["username"])
         try:
-            row = workspaces.create(owner, options["name"])
+            name = workspaces.checked_name(owner, options["name"])
+            attach = wants_attached(
+                name, attach=options["attach"], new_folder=options["new_folder"]
+            )
+            row = workspaces.create(owner, name, attach=attach)
         except (WorkspaceRefused, WorkspaceError) as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
+        told = f"“{row.name}” is made. Its folder is {row.root}."
         return {
-            "sentence": f"“{row.name}” is made. Its folder is {row.root}.",
+            "message": f"{told} {first_run.describe_beside(row)}".rstrip(),
             "workspace": row.slug,
             "name": row.name,
             "folder": str(row.root),

@@ -1,28 +1,26 @@
-"""Deletes a workspace, so that it can be brought back."""
-
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from jenny import valkey
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
+from jenny.runtime import valkey
+from jenny.workspace import retention
 from settings_ui.errors import WorkspaceRefused
-from settings_ui.management import workspaces
+from settings_ui.services import workspaces
+
+_KEPT_FOR = retention.in_words(retention.DELETED_WORKSPACE)
 
 
-class Command(AnsweringCommand):
-    """Delete a workspace, or bring one back."""
-
+class Command(JSONCommand):
     help = (
         "Delete a workspace: a snapshot is taken, what runs in it is stopped, and it leaves every "
-        "list. For 30 days it can be brought back with --bring-back. The only workspace of an "
+        f"list. For {_KEPT_FOR} it can be brought back with --bring-back. The only workspace of an "
         "account stays."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which one, and how."""
         super().add_arguments(parser)
         parser.add_argument("slug", metavar="SLUG", help="the name of its folder")
         how = parser.add_mutually_exclusive_group()
@@ -30,25 +28,28 @@ class Command(AnsweringCommand):
         how.add_argument("--bring-back", action="store_true", help="undo its deletion")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Do it. :raises CommandError: nothing was changed, and why."""
+        """Delete the workspace, or restore it.
+
+        Raises:
+        CommandError: nothing was changed."""
         if options["bring_back"]:
             return _brought_back(options["slug"])
         row = workspace_called(options["slug"])
         inside = workspaces.inside(row)
         facts = {"workspace": row.slug, "name": row.name, "inside": inside.as_json()}
         if options["dry_run"]:
-            said = f"“{row.name}” holds {inside.sentence}. Nothing was deleted."
-            return {**facts, "deleted": False, "sentence": said}
+            said = f"“{row.name}” holds {inside.message}. Nothing was deleted."
+            return {**facts, "deleted": False, "message": said}
         try:
             with valkey.for_command(settings.JENNY_DATA):
                 told = workspaces.delete(row)
         except (WorkspaceRefused, valkey.ValkeyProblem) as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         said = (
-            f"“{row.name}” is deleted, with {inside.sentence}. For 30 days it can be brought back: "
-            f"python manage.py delete_workspace {row.slug} --bring-back. {told}"
+            f"“{row.name}” is deleted, with {inside.message}. For {_KEPT_FOR} it can be brought "
+            f"back: python manage.py delete_workspace {row.slug} --bring-back. {told}"
         )
-        return {**facts, "deleted": True, "sentence": said.strip()}
+        return {**facts, "deleted": True, "message": said.strip()}
 
 
 def _brought_back(slug: str) -> dict[str, Any]:
@@ -57,4 +58,4 @@ def _brought_back(slug: str) -> dict[str, Any]:
         message = f"No deleted workspace called {slug!r} can be brought back."
         raise CommandError(message)
     sentence = f"“{row.name}” is back, as it was."
-    return {"sentence": sentence, "workspace": row.slug, "name": row.name, "deleted": False}
+    return {"message": sentence, "workspace": row.slug, "name": row.name, "deleted": False}

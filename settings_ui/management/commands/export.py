@@ -1,26 +1,23 @@
-"""``export``: a workspace as one file that can leave the machine."""
+"""``export``: writes a workspace to one backup file."""
 
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots.values import sized
-from settings_ui.management.backups import asking, making
+from settings_ui.services.backups import exporter, passphrase
 
 
-class Command(AnsweringCommand):
-    """Make a backup."""
-
+class Command(JSONCommand):
     help = (
         "Make a backup of a workspace: files, earlier states, conversations; encrypted, or with "
-        "--plain as a zip. No keys and no passwords are in it. " + asking.ABOUT
+        "--plain as a zip. No keys and no passwords are in it. " + passphrase.ABOUT
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where it goes, and what is in it."""
         super().add_arguments(parser)
         parser.add_argument("file", nargs="?", default="", help="a file (a name with the date, "
                             "in this folder)")  # fmt: skip
@@ -31,20 +28,19 @@ class Command(AnsweringCommand):
         )
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Make it."""
         workspace = workspace_called(options["workspace"])
         plain = options["plain"]
-        target = Path(options["file"] or making.file_name(workspace, plain=plain)).absolute()
+        target = Path(options["file"] or exporter.file_name(workspace, plain=plain)).absolute()
         try:
-            lock = None if plain else making.locked_with(asking.passphrase(twice=True))
+            lock = None if plain else exporter.locked_with(passphrase.passphrase(twice=True))
             with_history = not options["no_history"]
-            made = making.to_file(workspace, target, lock=lock, with_history=with_history)
+            made = exporter.to_file(workspace, target, lock=lock, with_history=with_history)
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         size = target.stat().st_size
-        lines = [f"{making.told(made)} It is {target} ({sized(size)}).", *made.left_out]
+        lines = [f"{exporter.export_result(made)} It is {target} ({sized(size)}).", *made.left_out]
         return {
-            "sentence": "\n".join(lines),
+            "message": "\n".join(lines),
             "workspace": workspace.slug,
             "file": str(target),
             "bytes": size,

@@ -1,1 +1,0 @@
-"""The file browser's pages, by what they do."""

@@ -1,6 +1,7 @@
-"""A file's bytes, and a folder as a zip: sent as they are read, never so that they could run."""
+"""Raw files, and folders as zip files. They are streamed, and nothing in them can run."""
 
 import asyncio
+import itertools
 import os
 import string
 from collections.abc import AsyncIterator, Iterator
@@ -12,18 +13,17 @@ from django.utils.csp import CSP
 from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
-from jenny.workspace import content, paths
-from jenny.workspace.errors import FileMissing, FileTooLarge
+from jenny.workspace import content, files, paths
+from jenny.workspace.errors import FileMissing
 from jenny.workspace.paths import Place
-from settings_ui.browsing import folders, kinds, zips
-from settings_ui.views.files import frame
-from settings_ui.views.files.frame import Desk, told
+from settings_ui.browsing import kinds, zips
+from settings_ui.views.files import base_context
+from settings_ui.views.files.base_context import WorkspaceContext, workspace_error_page
 
 CHUNK_BYTES = 256 * 1024
-ZIP_FILES = 50_000
 _PLAIN = frozenset(string.ascii_letters + string.digits + "._- ")
-# Whatever a stranger wrote into a file: as a page of its own it gets no script, no address of
-# ours, no frame; styles inside a drawing are harmless.
+# A file may hold anything: as a page it gets no script, no connection to this host, no frame;
+# styles inside a drawing are harmless.
 LOCKED_IN: dict[str, Any] = {
     "default-src": [CSP.NONE],
     "style-src": [CSP.UNSAFE_INLINE],
@@ -36,11 +36,11 @@ LOCKED_IN: dict[str, Any] = {
 
 @require_safe
 @csp_override(LOCKED_IN)
-@told
+@workspace_error_page
 def raw(request: HttpRequest, path: str) -> HttpResponseBase:
-    """The file as it is: pictures and PDF as such, everything else as plain text or bytes."""
-    desk = frame.desk(request)
-    place = paths.locate(desk.files.root, path)
+    """Serve a file: pictures and PDF as such, everything else as plain text or bytes."""
+    ctx = base_context.get_workspace_context(request)
+    place = paths.locate(ctx.files.root, path)
     with open(paths.open_file(place), "rb") as file:  # noqa: PTH123  (a descriptor, no path)
         kind = kinds.kind_of(place.parts[-1], file.read(kinds.HEAD_BYTES))
     is_shown = kind.view != "binary"
@@ -49,34 +49,32 @@ def raw(request: HttpRequest, path: str) -> HttpResponseBase:
 
 @require_safe
 @csp_override(LOCKED_IN)
-@told
+@workspace_error_page
 def download(request: HttpRequest, path: str = "") -> HttpResponseBase:
     """The file to keep, or the folder as a zip."""
-    desk = frame.desk(request)
-    place = paths.locate(desk.files.root, path)
+    ctx = base_context.get_workspace_context(request)
+    place = paths.locate(ctx.files.root, path)
     if place.status is None:
         raise FileMissing(content.missing(place))
     if place.is_folder:
-        return _zip(desk, place)
+        return _zip(ctx, place)
     return _bytes(place, kinds.BYTES, "attachment")
 
 
-def _zip(desk: Desk, place: Place) -> HttpResponseBase:
-    """The folder's files, without hidden ones unless the person sees them."""
-    listed = []
-    for entry in desk.files.walk(place.relative):
-        if not desk.account.developer_mode and folders.is_hidden(entry.path):
-            continue
-        listed.append(entry)
-        if len(listed) > ZIP_FILES:
-            message = (
-                f"This folder holds more than {ZIP_FILES:,} files, which is too much for one zip. "
-                "Download its folders one by one."
-            )
-            raise FileTooLarge(message)
-    name = f"{place.parts[-1] if place.parts else desk.row.slug}.zip"
+def _zip(ctx: WorkspaceContext, place: Place) -> HttpResponseBase:
+    """Stream the folder's files, with hidden ones only when the person sees them."""
+    is_developer = ctx.account.developer_mode
+    walk = ctx.files.walk(place.relative)
+    # The folder itself is read here, so that a folder that cannot be read is an answer of its own.
+    first = list(itertools.islice(walk, 1))
+    listed = (
+        entry
+        for entry in itertools.chain(first, walk)
+        if is_developer or not files.is_hidden(entry.path)
+    )
+    name = f"{place.parts[-1] if place.parts else ctx.row.slug}.zip"
     response = StreamingHttpResponse(
-        apart(zips.stream(desk.files, place.relative, listed)), content_type="application/zip"
+        apart(zips.stream(ctx.files, place.relative, listed)), content_type="application/zip"
     )
     return named(response, name, "attachment")
 
@@ -90,7 +88,7 @@ def _bytes(place: Place, media_type: str, how: str) -> HttpResponseBase:
 
 
 def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
-    """*size* bytes, as many as were promised, also when the file grows meanwhile."""
+    """Yield exactly *size* bytes, as announced, even when the file grows meanwhile."""
     with open(descriptor, "rb") as file:
         while size > 0 and (chunk := file.read(min(CHUNK_BYTES, size))):
             size -= len(chunk)
@@ -98,14 +96,13 @@ def _pieces(descriptor: int, size: int) -> Iterator[bytes]:
 
 
 async def apart(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Read in a thread, so that no disk holds up the other requests of this process."""
+    """Read in a thread, so that a slow disk does not block other requests of the process."""
     while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
         if piece:
             yield piece
 
 
 def named(response: StreamingHttpResponse, name: str, how: str) -> StreamingHttpResponse:
-    """What every such answer says of itself."""
     plain = "".join(char if char in _PLAIN else "_" for char in name)
     coded = quote(name, safe="")
     response["Content-Disposition"] = f"{how}; filename=\"{plain}\"; filename*=UTF-8''{coded}"

@@ -1,4 +1,5 @@
-"""What saving a memory file did, taken back: a line brought back, or no longer forgotten."""
+"""Actions that reverse effects of saving a memory file: bring a line back, or stop forgetting
+it."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
@@ -6,34 +7,33 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from jenny.workspace.errors import FileMissing
-from memory import archive, forgotten
+from memory import archive
 from memory.errors import NotArchived, NotForgotten
-from settings_ui.views.files import frame
-from settings_ui.views.files.frame import told
+from memory.services import lifted_facts
+from settings_ui.views.files import base_context
+from settings_ui.views.files.base_context import workspace_error_page
 
 
 @require_POST
-@told
+@workspace_error_page
 def bring_back(request: HttpRequest, item_id: str) -> HttpResponseBase:
-    """Write an archived text to its file again; a person's asking also lifts that it was
-    forgotten."""
-    desk = frame.desk(request)
+    """Write an archived text back to its file; a text that was forgotten is unsuppressed."""
+    ctx = base_context.get_workspace_context(request)
     try:
-        back = archive.bring_back(desk.files.root, item_id, desk.files.actor)
+        back = archive.bring_back(ctx.files.root, item_id, ctx.files.actor)
     except NotArchived as error:
-        raise FileMissing(error.sentence) from error
-    messages.success(request, back.sentence)
-    return redirect(frame.address(back.path))
+        raise FileMissing(error.message) from error
+    messages.success(request, back.message)
+    return redirect(base_context.address(back.path))
 
 
 @require_POST
-@told
+@workspace_error_page
 def lift(request: HttpRequest, item_id: str) -> HttpResponseBase:
-    """Let Jenny learn something again that was forgotten."""
-    desk = frame.desk(request)
+    ctx = base_context.get_workspace_context(request)
     try:
-        stone = forgotten.lift(desk.files.root, item_id, desk.files.actor)
+        lifted = lifted_facts.lift(ctx.row, item_id, ctx.files.actor)
     except NotForgotten as error:
-        raise FileMissing(error.sentence) from error
-    messages.success(request, f"Jenny may learn this again: {stone.text}")
-    return redirect(frame.address(stone.path))
+        raise FileMissing(error.message) from error
+    messages.success(request, f"Jenny may learn this again: “{lifted.stone.text}”.{lifted.more}")
+    return redirect(base_context.address(lifted.stone.path))

@@ -1,1 +1,1 @@
-"""The Memory pages: the pipeline, its runs, what waits, what left."""
+"""Pages of the memory: pipeline, runs, approvals, archive."""

@@ -1,4 +1,4 @@
-"""What waits for a person's yes, hunk by hunk; and runs that took much out of a file."""
+"""The approvals page: pending hunks, and runs that removed much from a file."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,12 +11,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.workspace import config
-from memory.approval.values import SETTING, Hunk, Outcome
-from memory.management import approving
-from settings_ui.views.memory.frame import Desk, desk, frame, is_fragment, told
+from memory.approvals.values import SETTING, Hunk, Outcome
+from memory.services import approvals
+from settings_ui.views.memory.base_context import (
+    WorkspaceContext,
+    base_context,
+    get_workspace_context,
+    is_fragment,
+    workspace_error_page,
+)
 from settings_ui.views.memory.runs import decided, run_of
 
-# So many are shown at once; the others come up as these are decided.
+# Hunks on one page; the next ones appear as these are decided.
 A_PAGE = 50
 DECIDED = 20
 TEXT_CHARS = 100_000
@@ -30,7 +36,7 @@ _MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A hunk as the page shows it. *proposed*: what the field for other words begins with."""
+    """A hunk on the page. *proposed* is the initial text of the field for other words."""
 
     hunk: Hunk
     proposed: str
@@ -40,84 +46,87 @@ class Card:
 
 
 @require_safe
-@told
-def page(request: HttpRequest) -> HttpResponseBase:
-    """All that waits, file by file; and what was decided last."""
-    mine = desk(request)
+@workspace_error_page
+def approvals_page(request: HttpRequest) -> HttpResponseBase:
+    mine = get_workspace_context(request)
     return render(request, "memory/approvals.html", _context(mine))
 
 
 @require_POST
-@told
+@workspace_error_page
 def decide(request: HttpRequest, hunk_id: int) -> HttpResponseBase:
-    """Give a verdict. One that was given already, in another tab, is said and given no second
-    time."""
-    mine = desk(request)
-    if approving.find(mine.row, min(hunk_id, _LARGEST)) is None:
+    """Apply a decision. A hunk that was decided in another tab is reported and not decided
+    again."""
+    mine = get_workspace_context(request)
+    if approvals.find(mine.row, min(hunk_id, _LARGEST)) is None:
         raise Http404
     verdict = request.POST.get("verdict", "")
-    if verdict not in {"accept", "edit", "reject", "never"}:
+    if verdict not in {"accept", "edit", "reject", "never", "remember"}:
         return _answer(request, mine, "Nothing was decided: the form named no verdict.", status=422)
     outcome = _decided(request, mine, hunk_id, verdict)
     if outcome.ok:
-        messages.success(request, outcome.sentence)
+        messages.success(request, outcome.message)
         return _answer(request, mine)
-    return _answer(request, mine, outcome.sentence, status=422, failed=hunk_id)
+    # Words of the person's own are not lost for it: they accept them once more.
+    again = hunk_id if outcome.is_forgotten and verdict == "accept" else 0
+    return _answer(request, mine, outcome.message, status=422, failed=hunk_id, again=again)
 
 
 @require_POST
-@told
+@workspace_error_page
 def accept_all(request: HttpRequest) -> HttpResponseBase:
-    """Accept all that waits; what cannot be accepted goes on waiting, and it is said why."""
-    mine = desk(request)
-    outcomes = approving.accept_all(mine.row, account=mine.account)
+    """Accept all pending hunks; those that cannot be accepted keep waiting, with a reason."""
+    mine = get_workspace_context(request)
+    outcomes = approvals.accept_all(mine.row, account=mine.account)
     done = sum(row.ok for row in outcomes)
     if done:
         what = "1 change is" if done == 1 else f"{done} changes are"
         messages.success(request, f"{what} accepted, and written.")
-    for sentence in dict.fromkeys(row.sentence for row in outcomes if not row.ok):
-        messages.error(request, sentence)
+    for message in dict.fromkeys(row.message for row in outcomes if not row.ok):
+        messages.error(request, message)
     if not outcomes:
         messages.info(request, "Nothing was changed: nothing waits any more.")
     return redirect("memory_approvals")
 
 
 @require_POST
-@told
+@workspace_error_page
 def prune(request: HttpRequest, run_id: int) -> HttpResponseBase:
-    """Bring back all that a run took out of a file, or let its notice go."""
-    mine = desk(request)
+    """Bring back everything that a run removed from a file, or dismiss its notice."""
+    mine = get_workspace_context(request)
     run_of(mine, run_id)
-    act = approving.bring_all_back if request.POST.get("act") == "back" else approving.dismiss
+    act = approvals.bring_all_back if request.POST.get("act") == "back" else approvals.dismiss
     outcome = act(mine.row, run_id, account=mine.account)
-    (messages.success if outcome.ok else messages.error)(request, outcome.sentence)
+    (messages.success if outcome.ok else messages.error)(request, outcome.message)
     return redirect("memory_run", run_id)
 
 
 @require_POST
-@told
+@workspace_error_page
 def skill(request: HttpRequest) -> HttpResponseBase:
-    """Agree that a skill is read in every conversation, in just the text that was shown."""
-    mine = desk(request)
+    """Approve that a skill is read in every conversation, in the very text that was shown."""
+    mine = get_workspace_context(request)
     path, version = request.POST.get("path", ""), request.POST.get("version", "")
-    if not any(row.path == path for row in approving.skills_waiting(mine.row)):
+    if not any(row.path == path for row in approvals.skills_waiting(mine.row)):
         messages.info(request, "Nothing was changed: that skill waits for no answer any more.")
         return redirect("memory_approvals")
-    outcome = approving.approve_skill(mine.row, path, version, account=mine.account)
-    (messages.success if outcome.ok else messages.error)(request, outcome.sentence)
+    outcome = approvals.approve_skill(mine.row, path, version, account=mine.account)
+    (messages.success if outcome.ok else messages.error)(request, outcome.message)
     return redirect("memory_approvals")
 
 
-def _decided(request: HttpRequest, mine: Desk, hunk_id: int, verdict: str) -> Outcome:
+def _decided(request: HttpRequest, mine: WorkspaceContext, hunk_id: int, verdict: str) -> Outcome:
     if verdict == "reject":
-        return approving.reject(mine.row, hunk_id, account=mine.account)
+        return approvals.reject_hunk(mine.row, hunk_id, account=mine.account)
     if verdict == "never":
-        return approving.never(mine.row, hunk_id, account=mine.account)
+        return approvals.suppress(mine.row, hunk_id, account=mine.account)
+    if verdict == "remember":
+        return approvals.remember_after_all(mine.row, hunk_id, account=mine.account)
     text = None
     if verdict == "edit":
         text = request.POST.get("text", "")[:TEXT_CHARS].replace("\r\n", "\n")
     seen = request.POST.get("seen")
-    return approving.accept(
+    return approvals.accept_hunk(
         mine.row,
         hunk_id,
         account=mine.account,
@@ -127,9 +136,16 @@ def _decided(request: HttpRequest, mine: Desk, hunk_id: int, verdict: str) -> Ou
 
 
 def _answer(
-    request: HttpRequest, mine: Desk, problem: str = "", *, status: int = 200, failed: int = 0
+    request: HttpRequest,
+    mine: WorkspaceContext,
+    problem: str = "",
+    *,
+    status: int = 200,
+    failed: int = 0,
+    again: int = 0,
 ) -> HttpResponse:
-    """The page again, or, for htmx, its list; what went wrong stands at its hunk."""
+    """Render the page again, or its list for htmx; a problem is shown at its hunk. *again*: the
+    number of one that can be remembered after all."""
     if status == HTTPStatus.OK and not is_fragment(request):
         return redirect("memory_approvals")
     context = _context(mine)
@@ -137,26 +153,27 @@ def _answer(
     context |= {
         "problem": problem,
         "failed": failed if still_waits else 0,
+        "again": again,
         "typed": request.POST.get("text", "")[:TEXT_CHARS],
     }
-    part = "#hunks" if is_fragment(request) else ""
+    part = "#fragment" if is_fragment(request) else ""
     return render(request, f"memory/approvals.html{part}", context, status=status)
 
 
-def _context(mine: Desk) -> dict[str, Any]:
-    found = approving.waiting(mine.row)
+def _context(mine: WorkspaceContext) -> dict[str, Any]:
+    found = approvals.waiting(mine.row)
     cards = [_card(row, at, len(found)) for at, row in enumerate(found[:A_PAGE], 1)]
-    mode = str(config.load(mine.row.root).get(SETTING))
-    return frame(mine, "approvals") | {
+    mode = str(config.load_config(mine.row.root).get(SETTING))
+    return base_context(mine, "approvals") | {
         "cards": cards,
         "more": max(0, len(found) - A_PAGE),
         "mode": mode,
         "mode_told": _MODES.get(mode, ""),
         "skills": [
             {"skill": row, "href": f"/memory/files/{quote(row.path)}"}
-            for row in approving.skills_waiting(mine.row)
+            for row in approvals.skills_waiting(mine.row)
         ],
-        "decided": decided(approving.decided(mine.row, most=DECIDED)),
+        "decided": decided(approvals.decided(mine.row, most=DECIDED)),
     }
 
 

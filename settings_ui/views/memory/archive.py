@@ -1,4 +1,4 @@
-"""The archive: what left the memory files, found again and brought back; and what was forgotten."""
+"""The archive pages: texts that left the memory files, and forgotten texts."""
 
 import re
 from typing import Any
@@ -9,40 +9,48 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from memory import archive, forgotten
+from memory import archive, suppression
 from memory.archive import Archived, Event, Standing
 from memory.errors import NotArchived, NotForgotten
-from memory.forgotten import stones
-from memory.management.why import WHO
 from memory.recall import is_id
-from settings_ui.pipeline.runs import run_number
-from settings_ui.views.memory.frame import Desk, address, desk, frame, told
+from memory.services import lifted_facts
+from memory.services.why import WHO
+from memory.suppression import tombstones
+from settings_ui.dream_pages.runs import run_number
+from settings_ui.views.memory.base_context import (
+    WorkspaceContext,
+    address,
+    base_context,
+    get_workspace_context,
+    workspace_error_page,
+)
 
 A_PAGE = 25
-# So many are found by words; more words find fewer.
+# Results of a search; more words find fewer.
 MOST_FOUND = 500
 _WORDS_CHARS = 200
 _WHOLE_ID = re.compile(r"[0-9a-f]{12,64}")
 
 
 @require_safe
-@told
+@workspace_error_page
 def listing(request: HttpRequest) -> HttpResponseBase:
-    """What left last, or what holds the words asked for (``q``). Forgotten texts are left out."""
-    mine = desk(request)
+    """List the last removed texts, or those with the words of ``q``. Forgotten texts are left
+    out."""
+    mine = get_workspace_context(request)
     root = mine.files.root
     words = request.GET.get("q", "").strip()[:_WORDS_CHARS]
     if not words:
-        found = archive.listing(root)
+        found = archive.removed(root)
     elif is_id(words) and (by_id := archive.find(root, words)):
         found = by_id
     else:
         found = archive.search(root, words, most=MOST_FOUND)
     page = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
-    state = stones.state(root)
-    shown = [row for row in page.object_list if state.match(row.text) is None]
+    state = tombstones.state(root)
+    shown = [row for row in page.object_list if state.match(row.as_fact) is None]
     standing = archive.standing(root, shown)
-    context = frame(mine, "archive") | {
+    context = base_context(mine, "archive") | {
         "words": words,
         "page": page,
         "rows": [{"item": row, "there": _there(standing.get(row.id))} for row in shown],
@@ -53,13 +61,13 @@ def listing(request: HttpRequest) -> HttpResponseBase:
 
 
 @require_safe
-@told
+@workspace_error_page
 def item(request: HttpRequest, item_id: str) -> HttpResponseBase:
-    """One archived text: where it stood, and each time that it left."""
-    mine = desk(request)
+    """Show an archived text with its place and all its removals."""
+    mine = get_workspace_context(request)
     found = _item(mine, item_id)
-    stone = forgotten.match(mine.files.root, found.text)
-    context = frame(mine, "archive") | {
+    stone = suppression.match(mine.files.root, found.as_fact)
+    context = base_context(mine, "archive") | {
         "item": found,
         "events": [_event(event) for event in reversed(found.events)],
         "stone": stone,
@@ -69,55 +77,64 @@ def item(request: HttpRequest, item_id: str) -> HttpResponseBase:
 
 
 @require_POST
-@told
+@workspace_error_page
 def back(request: HttpRequest, item_id: str) -> HttpResponseBase:
-    """Write it to its file again; a person's asking also lifts that it was forgotten."""
-    mine = desk(request)
+    """Write the text back to its file; a text that was forgotten is unsuppressed."""
+    mine = get_workspace_context(request)
     found = _item(mine, item_id)
     try:
         done = archive.bring_back(mine.files.root, found.id, mine.files.actor)
     except NotArchived as error:
         raise Http404 from error
-    (messages.success if done.landed else messages.info)(request, done.sentence)
+    (messages.success if done.landed else messages.info)(request, done.message)
     return redirect(address(done.path, done.line))
 
 
 @require_safe
-@told
+@workspace_error_page
 def forgotten_page(request: HttpRequest) -> HttpResponseBase:
-    """What Jenny was told to forget, the newest first."""
-    mine = desk(request)
-    state = stones.state(mine.files.root)
-    page = Paginator(state.active[::-1], A_PAGE).get_page(request.GET.get("page"))
+    """List what was forgotten, newest first: a ``page``, or that with the text of ``id``."""
+    mine = get_workspace_context(request)
+    state = tombstones.state(mine.files.root)
+    wanted, number = request.GET.get("id", ""), request.GET.get("page")
+    if wanted:
+        before = (at for at, row in enumerate(state.active[::-1]) if row.id == wanted)
+        number = str(next(before, 0) // A_PAGE + 1)
+    page = Paginator(state.active[::-1], A_PAGE).get_page(number)
     rows = [{"stone": row, "who": WHO.get(row.actor, row.actor)} for row in page.object_list]
-    context = frame(mine, "forgotten") | {"page": page, "rows": rows, "problem": state.problem}
+    context = base_context(mine, "forgotten") | {
+        "page": page,
+        "rows": rows,
+        "problem": state.problem,
+    }
     return render(request, "memory/forgotten.html", context)
 
 
 @require_POST
-@told
+@workspace_error_page
 def lift(request: HttpRequest, item_id: str) -> HttpResponseBase:
-    """Let Jenny know something again."""
-    mine = desk(request)
+    mine = get_workspace_context(request)
     root = mine.files.root
-    if item_id not in {row.id for row in forgotten.tombstones(root)}:
+    if item_id not in {row.id for row in suppression.list_tombstones(root)}:
         raise Http404
     try:
-        stone = forgotten.lift(root, item_id, mine.files.actor)
+        lifted = lifted_facts.lift(mine.row, item_id, mine.files.actor)
     except NotForgotten as error:
         raise Http404 from error
-    kept = next(iter(archive.find(root, stone.id)), None)
+    kept = next(iter(archive.find(root, lifted.stone.id)), None)
     more = " It is still in the archive, and can be brought back from there." if kept else ""
-    messages.success(request, f"Jenny may know this again: “{_short(stone.text)}”.{more}")
+    what = f"Jenny may know this again: “{_short(lifted.stone.text)}”."
+    messages.success(request, f"{what}{more}{lifted.more}")
     if kept is not None:
         return redirect("memory_archived", kept.id)
     return redirect("memory_forgotten")
 
 
-def _item(mine: Desk, item_id: str) -> Archived:
-    """The archived text of just that id.
+def _item(mine: WorkspaceContext, item_id: str) -> Archived:
+    """Return the archived text of exactly that id.
 
-    :raises Http404: there is none.
+    Raises:
+        Http404: there is none.
     """
     if _WHOLE_ID.fullmatch(item_id):
         for row in archive.find(mine.files.root, item_id):
@@ -127,7 +144,6 @@ def _item(mine: Desk, item_id: str) -> Archived:
 
 
 def _there(standing: Standing | None) -> dict[str, Any] | None:
-    """Where a text stands again, with its address."""
     if standing is None:
         return None
     return {
@@ -142,6 +158,7 @@ def _event(event: Event) -> dict[str, Any]:
         "date": event.date,
         "who": WHO.get(event.actor, event.actor),
         "reason": event.reason,
+        "now": event.now,
         "run": run_number(event.run),
     }
 

@@ -1,33 +1,28 @@
-"""What is known of a run that ended, for its page: computed from what it wrote, and from the
-versions that hold it."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from jenny.accounts.models import Workspace
+from jenny.workspace.diffs import Difference, difference
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.history import History, open_history
 from jenny.workspace.versions.messages import Version
-from jenny.workspace.versions.tracked import CURSOR
+from jenny.workspace.versions.tracked_files import CURSOR
 from memory.errors import CursorBroken
 from memory.history import cursors, lookup
 from memory.models import DreamEntry, DreamRun
-from settings_ui.pipeline import wording
-from settings_ui.pipeline.differences import Difference, difference
-from settings_ui.pipeline.wording import Word
-from settings_ui.views.files.frame import Desk, address
+from settings_ui.dream_pages import labels
+from settings_ui.dream_pages.labels import Word
+from settings_ui.views.files.base_context import WorkspaceContext, address
 
-EXCERPT = 300
-# Of versions made since, so many are looked through for an undoing of the run.
+# Newer versions that are searched for a revert of the run.
 _LOOKED_THROUGH = 2_000
+_FORGOTTEN = "You had this forgotten, so it was not written."
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An entry that the run was shown, or passed over."""
-
     cursor: int
     word: Word
     reason: str
@@ -36,11 +31,12 @@ class Read:
     tries: int
     is_again: bool
     is_digest: bool
+    is_to_be_tried: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An attempted write. *is_open*: it was refused and never made good."""
+    """An attempted write. *is_open*: it was refused and not corrected later."""
 
     path: str
     ok: bool
@@ -48,15 +44,13 @@ class Write:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     rule: str
-    sentence: str
+    message: str
     is_open: bool
     by_review: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A file in one of the run's versions."""
-
     path: str
     href: str
     difference: Difference
@@ -68,7 +62,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One version of the run. *undone_by*: the version that took it back, while that stands."""
+    """One version of the run. *undone_by* is the version that reverts it, while that holds."""
 
     version: Version
     files: tuple[Changed, ...]
@@ -78,7 +72,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All of it. *problem*: why its versions cannot be shown."""
+    """The whole report. *problem* says why the versions cannot be shown. *is_staged*: its writes
+    wait for approval, or were decided on."""
 
     entries: tuple[Read, ...]
     landed: tuple[Write, ...]
@@ -89,29 +84,41 @@ class Report:
     diff: str
     problem: str
     to_offer: int
+    is_staged: bool
+
+    @property
+    def summary(self) -> str:
+        """Return what came of the run in a few words; empty when it read and wrote nothing."""
+        if self.is_staged:
+            return ""
+        added = sum(len(row.added) for row in self.landed)
+        removed = sum(len(row.removed) for row in self.landed)
+        again = sum(row.is_to_be_tried for row in self.entries)
+        parts = [
+            f"wrote {_count(added, 'line')}" if added else "",
+            f"removed {_count(removed, 'line')}" if removed else "",
+            f"{_count(again, 'note')} will be tried again" if again else "",
+        ]
+        return ", ".join(filter(None, parts))
 
     @property
     def is_undone(self) -> bool:
-        """Whether all that it changed was taken back."""
         return bool(self.parts) and all(part.undone_by for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a run that is under way."""
-
     text: str
     state: str
 
 
 def steps(run: DreamRun) -> list[Step]:
-    """How far a run is that has not ended."""
     reached = 0 if run.state == DreamRun.State.QUEUED else 1 if run.cursor_from is None else 2
     names = (
-        "Waits for a worker",
-        "Takes a snapshot, and keeps what others changed",
+        "Takes in what was just said",
+        "Takes a snapshot first, so that everything can be brought back",
         "Reads what was said, and writes what is worth keeping",
-        "Makes a version of it, and reports",
+        "Finishes, and reports",
     )
     return [
         Step(name, "done" if at < reached else "now" if at == reached else "ahead")
@@ -119,10 +126,9 @@ def steps(run: DreamRun) -> list[Step]:
     ]
 
 
-def report(desk: Desk, run: DreamRun) -> Report:
-    """The report of a run that ended."""
+def report(ctx: WorkspaceContext, run: DreamRun) -> Report:
     told = run.report if isinstance(run.report, dict) else {}
-    parts, problem = _parts(desk, run)
+    parts, problem = _parts(ctx, run)
     review = run.review if isinstance(run.review, dict) else {}
     writes = [
         *(
@@ -132,7 +138,7 @@ def report(desk: Desk, run: DreamRun) -> Report:
         *(_write(row, told) for row in run.writes),
     ]
     found = Report(
-        entries=tuple(_read(desk.row, run)),
+        entries=tuple(_read(ctx.row, run)),
         landed=tuple(row for row in writes if row.ok),
         refused=tuple(row for row in writes if not row.ok),
         parts=parts,
@@ -141,20 +147,21 @@ def report(desk: Desk, run: DreamRun) -> Report:
         diff="" if parts else str(told.get("diff") or ""),
         problem=problem,
         to_offer=0,
+        is_staged=run.status == "waiting",
     )
     if not found.is_undone:
         return found
-    return Report(**{**_fields(found), "to_offer": len(cursors_to_offer(desk.row, run))})
+    return Report(**{**_fields(found), "to_offer": len(cursors_to_offer(ctx.row, run))})
 
 
 def commits_of(run: DreamRun) -> list[str]:
-    """The ids of the run's versions, those of its review pass first."""
+    """List the ids of the run's versions, its review's first."""
     review = run.review if isinstance(run.review, dict) else {}
     return list(dict.fromkeys([*(review.get("commits") or ()), *run.commits]))
 
 
 def cursors_to_offer(workspace: Workspace, run: DreamRun) -> set[int]:
-    """Entries of the run that Dream's place is past, and that are not on offer."""
+    """Return the run's entries that are before Dream's cursor and not requeued."""
     try:
         read_to = cursors.dream_cursor(workspace.root)
     except (CursorBroken, WorkspaceError):
@@ -163,6 +170,22 @@ def cursors_to_offer(workspace: Workspace, run: DreamRun) -> set[int]:
     again = DreamEntry.objects.filter(workspace=workspace, cursor__in=shown)
     on_offer = set(again.values_list("cursor", flat=True))
     return {cursor for cursor in shown if cursor <= read_to} - on_offer
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def read_notes(run: DreamRun) -> str:
+    """Return which notes the run read, as words."""
+    found = sorted(row["cursor"] for row in run.entries if row.get("verdict") != "passed_over")
+    if not found:
+        return ""
+    if len(found) == 1:
+        return f"read note {found[0]}"
+    if len(found) == 2:  # noqa: PLR2004 - a pair
+        return f"read notes {found[0]} and {found[1]}"
+    return f"read {len(found)} notes, {found[0]} to {found[-1]}"
 
 
 def _fields(found: Report) -> dict[str, Any]:
@@ -176,16 +199,16 @@ def _read(workspace: Workspace, run: DreamRun) -> Iterable[Read]:
         there = {}
     for row in run.entries:
         entry = there.get(row["cursor"])
-        text = wording.lines(entry.content) if entry else ""
         yield Read(
             cursor=row["cursor"],
-            word=wording.verdict(row.get("verdict", "")),
+            word=labels.verdict(row.get("verdict", "")),
             reason=row.get("reason", ""),
-            excerpt=text if len(text) <= EXCERPT else f"{text[:EXCERPT]}…",
+            excerpt=labels.excerpt(entry.content) if entry else "",
             is_there=entry is not None,
             tries=row.get("tries", 0),
             is_again=bool(row.get("reoffered")),
             is_digest=bool(row.get("digested")),
+            is_to_be_tried=row.get("verdict") == "unaccounted",
         )
 
 
@@ -197,15 +220,15 @@ def _write(row: dict[str, Any], told: dict[str, Any], *, by_review: bool = False
         sources=tuple(row.get("sources", ())),
         added=tuple(row.get("added", ())),
         removed=tuple(row.get("removed", ())),
-        rule=wording.rule(row.get("rule", "")),
-        sentence=row.get("sentence", ""),
+        rule=labels.rule(row.get("rule", "")),
+        # The rule's own sentence speaks to a model.
+        message=_FORGOTTEN if row.get("rule") == "forgotten" else row.get("message", ""),
         is_open=not row["ok"] and (row["path"], row.get("rule")) in still,
         by_review=by_review,
     )
 
 
 def _archived(run: DreamRun, told: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    """What it moved to the archive; of what the report does not tell, the id alone."""
     review = run.review.get("report", {}) if isinstance(run.review, dict) else {}
     rows = (*(review.get("archived") or ()), *(told.get("archived") or ()))
     known = {row["id"]: row for row in rows}
@@ -213,16 +236,16 @@ def _archived(run: DreamRun, told: dict[str, Any]) -> tuple[dict[str, Any], ...]
     return tuple(known.get(one, {"id": one, "text": "", "source": ""}) for one in ids)
 
 
-def _parts(desk: Desk, run: DreamRun) -> tuple[tuple[Part, ...], str]:
+def _parts(ctx: WorkspaceContext, run: DreamRun) -> tuple[tuple[Part, ...], str]:
     commits = commits_of(run)
     if not commits:
         return (), ""
     try:
-        with open_history(desk.files.root) as history:
+        with open_history(ctx.files.root) as history:
             undone = _undoings(history, commits)
             return tuple(_part(history, sha, undone) for sha in commits), ""
     except WorkspaceError as error:
-        return (), error.sentence
+        return (), error.message
 
 
 def _part(history: History, sha: str, undone: dict[str, Version]) -> Part:
@@ -249,13 +272,13 @@ def _part(history: History, sha: str, undone: dict[str, Version]) -> Part:
 
 
 def _undoings(history: History, wanted: Iterable[str]) -> dict[str, Version]:
-    """By version of the run: the newest undoing of it, unless that was undone itself."""
+    """Map each version of the run to its newest revert, unless that was reverted itself."""
     sought = set(wanted)
     taken_back: set[str] = set()
     found: dict[str, Version] = {}
     for number, row in enumerate(history.walk()):
         if row.sha in sought or number == _LOOKED_THROUGH:
-            # What is older than the run's newest version cannot have undone it.
+            # Versions older than the run's newest cannot have reverted it.
             sought.discard(row.sha)
             if not sought or number == _LOOKED_THROUGH:
                 break

@@ -1,4 +1,4 @@
-"""Runs: all of them, page by page, and each one with what it read, wrote, refused and moved."""
+"""The list of runs, and the page of one run."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -11,50 +11,49 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jenny.markdown.render import render as markdown
 from jenny.workspace.errors import WorkspaceError
-from memory.approval.values import Hunk
-from memory.management import approving
-from memory.management.dreaming import book
-from memory.management.snapshots import store_of
+from memory.approvals.values import Hunk
 from memory.models import DreamRun
-from settings_ui.pipeline import wording
-from settings_ui.views.memory import report, rows
-from settings_ui.views.memory.frame import (
-    Desk,
+from memory.services import approvals
+from memory.services.dream import run_store
+from memory.services.snapshots import store_of
+from settings_ui.dream_pages import labels
+from settings_ui.views.memory import report, run_rows
+from settings_ui.views.memory.base_context import (
+    WorkspaceContext,
     answered_anew,
-    desk,
-    frame,
+    base_context,
+    get_workspace_context,
     is_fragment,
     number_in,
-    told,
+    workspace_error_page,
 )
 
 A_PAGE = 25
-# What htmx takes as "ask no more".
+# htmx stops polling at this status.
 _STOP_POLLING = 286
 _LARGEST = 2**62
 
 
 @require_safe
-@told
+@workspace_error_page
 def listing(request: HttpRequest) -> HttpResponseBase:
-    """Every run, the newest first."""
-    mine = desk(request)
+    mine = get_workspace_context(request)
     before = number_in(request.GET.get("before", ""))
-    found, older = rows.page_of(mine.row, before=before, most=A_PAGE)
-    context = frame(mine, "runs") | {"runs": found, "older": older, "is_first": not before}
+    found, older = run_rows.page_of(mine.row, before=before, most=A_PAGE)
+    context = base_context(mine, "runs") | {"runs": found, "older": older, "is_first": not before}
     return render(request, "memory/runs.html", context)
 
 
 @require_safe
-@told
-def page(request: HttpRequest, run_id: int) -> HttpResponseBase:
-    """One run: how far it is, or what it did. A page that waits for it asks again and again."""
-    mine = desk(request)
+@workspace_error_page
+def run_page(request: HttpRequest, run_id: int) -> HttpResponseBase:
+    """Show a run's progress or report. The page polls while it runs."""
+    mine = get_workspace_context(request)
     if (elsewhere := answered_anew(request, mine)) is not None:
         return elsewhere
     run = run_of(mine, run_id)
     if not is_fragment(request):
-        return render(request, "memory/run.html", frame(mine, "runs") | _context(mine, run))
+        return render(request, "memory/run.html", base_context(mine, "runs") | _context(mine, run))
     if request.GET.get("seen") == _stamp(run):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     answer = render(request, "memory/run.html#fragment", _context(mine, run))
@@ -64,30 +63,29 @@ def page(request: HttpRequest, run_id: int) -> HttpResponseBase:
 
 
 @require_POST
-@told
+@workspace_error_page
 def offer(request: HttpRequest, run_id: int) -> HttpResponseBase:
-    """After a run was undone: have the entries that it had read shown to Dream again."""
-    mine = desk(request)
+    mine = get_workspace_context(request)
     run = run_of(mine, run_id)
     cursors = report.cursors_to_offer(mine.row, run)
     if cursors:
-        book.put_on_offer(mine.row, cursors)
-        what = "1 entry is" if len(cursors) == 1 else f"{len(cursors):,} entries are"
-        messages.success(request, f"{what} offered to Dream again, with its next run.")
+        run_store.queue_entries(mine.row, cursors)
+        what = "1 note" if len(cursors) == 1 else f"{len(cursors):,} notes"
+        messages.success(request, f"{what} will be tried again with the next update.")
     else:
-        messages.info(request, "Nothing was changed: its entries wait for Dream already.")
+        messages.info(request, "Nothing was changed: its notes will be tried again already.")
     return redirect("memory_run", run.pk)
 
 
 def decided(hunks: Iterable[Hunk]) -> list[dict[str, Any]]:
-    """Changes that were decided, each with the word for it."""
-    return [{"hunk": row, "word": wording.HUNK.get(row.state, row.state)} for row in hunks]
+    return [{"hunk": row, "word": labels.HUNK.get(row.state, row.state)} for row in hunks]
 
 
-def run_of(mine: Desk, run_id: int) -> DreamRun:
-    """The workspace's run of that number.
+def run_of(mine: WorkspaceContext, run_id: int) -> DreamRun:
+    """Return the workspace's run of that number.
 
-    :raises Http404: it has none.
+    Raises:
+        Http404: there is none.
     """
     run = DreamRun.objects.filter(workspace=mine.row, pk=min(run_id, _LARGEST)).first()
     if run is None:
@@ -95,32 +93,32 @@ def run_of(mine: Desk, run_id: int) -> DreamRun:
     return run
 
 
-def _context(mine: Desk, run: DreamRun) -> dict[str, Any]:
+def _context(mine: WorkspaceContext, run: DreamRun) -> dict[str, Any]:
     is_live = run.state != DreamRun.State.ENDED
     found: dict[str, Any] = {
         "run": run,
-        "word": wording.status(run.state if is_live else run.status),
-        "trigger": wording.TRIGGER.get(run.trigger, run.trigger),
+        "word": labels.status(run.state if is_live else run.status),
+        "trigger": labels.TRIGGER.get(run.trigger, run.trigger),
         "is_live": is_live,
         "stamp": _stamp(run),
     }
     if is_live:
         is_dead = DreamRun.dead().filter(pk=run.pk).exists()
         return found | {"is_dead": is_dead, "steps": report.steps(run)}
-    waiting = len(approving.waiting(mine.row, run_id=run.pk))
+    waiting = len(approvals.waiting(mine.row, run_id=run.pk))
     return (
         found
-        | {"word": wording.status(run.status, still_waits=bool(waiting)), "waiting": waiting}
-        | {"sentence": markdown(run.sentence), "notes": [markdown(note) for note in run.notes]}
-        | {"report": report.report(mine, run), "has_snapshot": _has_snapshot(mine, run)}
-        | {"review": markdown(str(run.review.get("sentence", "")))}
-        | {"prunes": approving.large_prunes(mine.row, run_id=run.pk)}
-        | {"decided": decided(approving.decided(mine.row, run_id=run.pk))}
+        | {"word": labels.status(run.status, still_waits=bool(waiting)), "waiting": waiting}
+        | {"message": markdown(run.message), "notes": [markdown(note) for note in run.notes]}
+        | {"report": report.report(mine, run), "read_notes": report.read_notes(run)}
+        | {"has_snapshot": _has_snapshot(mine, run)}
+        | {"review": markdown(str(run.review.get("message", "")))}
+        | {"prunes": approvals.large_prunes(mine.row, run_id=run.pk)}
+        | {"decided": decided(approvals.decided(mine.row, run_id=run.pk))}
     )
 
 
-def _has_snapshot(mine: Desk, run: DreamRun) -> bool:
-    """Whether the snapshot that was taken before the run is still kept."""
+def _has_snapshot(mine: WorkspaceContext, run: DreamRun) -> bool:
     try:
         return bool(run.snapshot) and store_of(mine.row).resolve(run.snapshot) == run.snapshot
     except WorkspaceError:
@@ -128,5 +126,5 @@ def _has_snapshot(mine: Desk, run: DreamRun) -> bool:
 
 
 def _stamp(run: DreamRun) -> str:
-    """Changes with what the page shows of a run that is under way."""
+    """Return a value that changes with the shown progress of a run."""
     return f"{run.state}-{run.cursor_from}-{run.tokens}"

@@ -1,1 +1,0 @@
-"""The Snapshots page, and all below it: looking, comparing, restoring, keeping."""

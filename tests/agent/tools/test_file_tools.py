@@ -10,7 +10,7 @@ from jenny.agent.tools import Toolbox, ToolContext
 from jenny.agent.tools.file_tools import FILE_TOOLS
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.rules import Change, register_rule
+from jenny.workspace.write_rules import Change, register_rule
 from tests.agent.conftest import Call
 
 
@@ -345,6 +345,22 @@ def test_a_hard_link_is_not_written(root: Path, call: Call) -> None:
     os.link(root.parent / "workspace_evil" / "secret.md", root / "hard.md")
     assert not call("edit_file", path="hard.md", old_text="secret", new_text="x").ok
     assert (root.parent / "workspace_evil" / "secret.md").read_text() == "secret\n"
+
+
+def test_a_hard_link_is_not_read(root: Path, call: Call) -> None:
+    """Nothing tells whether its other name lies outside: no tool gives a word of it away, and the
+    refusal says what a person can do. A copy in its place is read."""
+    os.link(root.parent / "workspace_evil" / "secret.md", root / "hard.md")
+    outcome = call("read_file", path="hard.md")
+    assert not outcome.ok
+    assert "is a hard link" in outcome.content
+    assert "put a copy" in outcome.content
+    found = call("grep", pattern="secret")
+    assert found.data["matches"] == 0
+    assert "hard links" in found.content
+    (root / "hard.md").unlink()
+    (root / "hard.md").write_text("secret\n")
+    assert call("read_file", path="hard.md").ok
 
 
 def test_a_write_rule_holds_for_every_tool_that_writes(root: Path, call: Call) -> None:

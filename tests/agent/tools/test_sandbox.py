@@ -11,9 +11,9 @@ from zoneinfo import ZoneInfo
 import psutil
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Cancelled
 from jenny.agent.tools import Toolbox, ToolContext, sandbox
-from jenny.agent.watch import Watch
 from tests.agent.conftest import Call
 
 
@@ -279,7 +279,7 @@ def test_calls_share_nothing(run) -> None:
 
 def test_stop_does_not_wait_for_the_code(context: ToolContext, run) -> None:
     """A stopped turn leaves an endless loop to its own limits."""
-    with Watch() as watch:
+    with CancellationToken() as watch:
         context.watch = watch
         context.seconds = 2.0
         watch.limit(0.2)

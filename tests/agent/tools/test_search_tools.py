@@ -2,16 +2,15 @@
 
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Cancelled, ToolProblem
-from jenny.agent.tools import ToolContext
-from jenny.agent.tools.search import lines
-from jenny.agent.tools.search.globs import Glob
-from jenny.agent.tools.search.lines import LineSearch, TimeUp
-from jenny.agent.watch import Watch
+from jenny.agent.tools import ToolContext, search_tools
+from jenny.agent.tools.search_tools import Glob, LineSearch, TimeUp
 from tests.agent.conftest import Call
 
 # Python's matcher needs 2 ** 40 steps for this.
@@ -41,6 +40,27 @@ VICTIM = "a" * 60 + "b\n"
 def test_globs(pattern: str, path: str, fits: bool) -> None:
     """A pattern means what it means in a shell, and ``**`` any number of folders."""
     assert Glob(pattern).matches(path) is fits
+
+
+@pytest.mark.parametrize(("there", "asked"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_the_coding_of_characters_is_no_difference(
+    root: Path, call: Call, there: str, asked: str
+) -> None:
+    """A name and a line are found in NFC as in NFD, by every tool that reads."""
+    file = root / unicodedata.normalize(there, "Übung/Königin.md")
+    file.parent.mkdir()
+    file.write_text(unicodedata.normalize(there, "Die Königin lebt.\n"), encoding="utf-8")
+
+    def coded(text: str) -> str:
+        return unicodedata.normalize(asked, text)
+
+    assert call("find_files", pattern=coded("Königin*")).data == {"count": 1}
+    assert call("find_files", pattern="*.md", path=coded("Übung")).data == {"count": 1}
+    for path in ("", coded("Übung"), coded("Übung/Königin.md")):
+        found = call("grep", pattern=coded("Königin lebt"), path=path)
+        assert found.data == {"matches": 1, "files": 1}
+    assert call("grep", pattern="lebt", glob=coded("Köni*")).data == {"matches": 1, "files": 1}
+    assert "lebt" in call("read_file", path=coded("Übung/Königin.md")).content
 
 
 def test_a_glob_of_many_stars_ends() -> None:
@@ -128,7 +148,7 @@ def test_binary_and_oversize_files_are_skipped_and_counted(root: Path, call: Cal
         file.truncate(21_000_000)
     outcome = call("grep", pattern="Hive")
     assert outcome.data["matches"] == 1
-    assert "2 files are no text or too large and were skipped." in outcome.content
+    assert "2 files were skipped: they are no text, too large, or hard links." in outcome.content
 
 
 def test_a_pattern_that_is_none_says_so(call: Call) -> None:
@@ -166,7 +186,7 @@ def test_a_folder_too_large_for_the_time_is_searched_in_part(
 def test_stop_ends_a_search_at_once(root: Path, context: ToolContext, call: Call) -> None:
     """A turn that is stopped does not wait for a pattern."""
     (root / "1.txt").write_text(VICTIM)
-    with Watch() as watch:
+    with CancellationToken() as watch:
         context.watch = watch
         watch.limit(0.3)
         with pytest.raises(Cancelled):
@@ -185,7 +205,7 @@ def test_the_searching_process_is_gone_after_every_end() -> None:
 def test_a_search_whose_parent_is_killed_ends_by_itself() -> None:
     """A killed worker leaves nothing behind that runs for ever."""
     child = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(lines._CHILD)],
+        [sys.executable, "-I", "-S", str(search_tools._CHILD)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={},

@@ -9,17 +9,13 @@ import pytest
 from django.db import transaction
 
 from jenny.accounts.models import Account, Workspace
-from jenny.chat.backup import talks
-from jenny.chat.models import (
-    Block,
-    Branch,
-    Conversation,
-    Draft,
-    Message,
-    Summary,
-    Turn,
-    exporting,
-    importing,
+from jenny.chat.backup import conversations
+from jenny.chat.models import Block, Branch, Conversation, Draft, Message, Summary, Turn
+from jenny.chat.services import (
+    conversation_export,
+    conversation_import,
+    conversation_list,
+    deletion,
 )
 from jenny.workspace.errors import BackupRefused
 
@@ -84,13 +80,13 @@ def conversation(home: Workspace) -> Conversation:
 
 def exported(workspace: Workspace) -> list[dict]:
     """The rows as they come out of a file."""
-    return json.loads(json.dumps(list(exporting.rows(workspace))))
+    return json.loads(json.dumps(list(conversation_export.rows(workspace))))
 
 
-def merged(workspace: Workspace, rows: list[dict]) -> importing.Merged:
+def merged(workspace: Workspace, rows: list[dict]) -> conversation_import.Merged:
     """Import rows."""
     with transaction.atomic():
-        return importing.merge(workspace, talks.talks(copy.deepcopy(rows)))
+        return conversation_import.merge(workspace, conversations.talks(copy.deepcopy(rows)))
 
 
 def told(workspace: Workspace) -> list[dict]:
@@ -137,14 +133,14 @@ def test_a_conversation_that_went_on_goes_on_here(home: Workspace) -> None:
     early = exported(home)
     say(chat, "more", 3)
     late = exported(home)
-    importing.undo(home, {"new": [str(chat.pk)]})
+    conversation_import.undo(home, {"new": [str(chat.pk)]})
     merged(home, early)
     done = merged(home, late)
     assert (done.new, len(done.longer), done.messages) == ([], 1, 2)
     assert [row["text"] for row in exported(home) if row.get("kind") == "user"] == [
         "hello", "cheese", "more",
     ]  # fmt: skip
-    importing.undo(home, json.loads(json.dumps(done.undoing)))
+    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
     assert exported(home) != late
     assert merged(home, early).messages == 0
 
@@ -286,3 +282,49 @@ def test_an_id_that_another_workspace_has_is_left_to_it(home: Workspace, other: 
     chat.refresh_from_db()
     assert (chat.title, chat.workspace) == ("Cheese", home)
     assert uuid.UUID(done.new[0]) != chat.pk
+
+
+def test_tags_and_marks_travel_and_the_trash_does_not(home, other):
+    """Pins, the archive and tags are what they were; a backup from before they existed is read;
+    what was in the trash stays behind, and a backup brings back what is in the trash here."""
+    chat, gone = conversation(home), conversation(home)
+    Conversation.objects.filter(pk=chat.pk).update(is_archived=True, is_pinned=True)
+    conversation_list.set_tags(chat, ["Boats", "Two words"])
+    deletion.delete_conversation(gone)
+    rows = exported(home)
+    conversation_import.merge(other, conversations.talks(rows))
+    here = Conversation.objects.get(workspace=other, title="Cheese")
+    assert here.is_archived
+    assert here.is_pinned
+    assert sorted(here.tags.values_list("name", flat=True)) == ["Boats", "Two words"]
+    for row in rows:
+        for name in ("is_pinned", "is_archived", "tags"):
+            row.pop(name, None)
+    Workspace.make(home.owner, "third")
+    third = Workspace.objects.get(slug="third")
+    conversation_import.merge(third, conversations.talks(copy.deepcopy(rows)))
+    assert not Conversation.objects.get(workspace=third).is_archived
+    deletion.delete_conversation(chat)
+    done = conversation_import.merge(home, conversations.talks(copy.deepcopy(rows)))
+    assert Conversation.objects.filter(pk=chat.pk).exists()
+    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
+    assert not Conversation.objects.filter(pk=chat.pk).exists()
+    assert Conversation.all_objects.filter(pk=chat.pk).exists()
+
+
+def test_an_undone_import_moves_back_to_the_trash_only_what_rests(home: Workspace) -> None:
+    """What the import took out of the trash goes back there by the same way as any deletion, with
+    the time of then; a conversation in which somebody went on meanwhile stays."""
+    rests, used = conversation(home), conversation(home)
+    rows = exported(home)
+    then = datetime.now(UTC) - timedelta(days=3)
+    deletion.delete_conversations([rests, used], deleted_at=then)
+    done = conversation_import.merge(home, conversations.talks(copy.deepcopy(rows)))
+    assert set(done.from_trash) == {str(rests.pk), str(used.pk)}
+    Conversation.objects.filter(pk=rests.pk).update(consolidator="somebody", is_unread=True)
+    Message.objects.create(conversation=used, kind="user", text="Since then")
+    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
+    assert list(Conversation.objects.filter(workspace=home)) == [used]
+    rests.refresh_from_db()
+    assert rests.deleted_at == then
+    assert (rests.consolidator, rests.is_unread, rests.consolidate_after) == ("", False, None)

@@ -4,40 +4,40 @@ from pathlib import Path
 from typing import Any
 
 from jenny.agent import loop
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.limits import Limits
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.watch import Watch
 from jenny.workspace import seed
 from jenny.workspace.files import Actor, open_workspace
-from memory import funnel
-from memory.dream.offer import batch
-from memory.dream.prompting import prompt
-from memory.dream.tools import Hand, Reminder, toolbox
+from memory import write_rules
+from memory.dream.batching import batch
+from memory.dream.prompts import prompt
+from memory.dream.tools import Reminder, WriteSession, toolbox
 from memory.dream.values import Batch
-from memory.history.entries import Entry
+from memory.history.entries import HistoryEntry
 
 
-def entry(cursor: int, text: str, *, chat: str = "a", day: str = "2026-11-02") -> Entry:
+def entry(cursor: int, text: str, *, chat: str = "a", day: str = "2026-11-02") -> HistoryEntry:
     """An entry of the history."""
-    return Entry(cursor, f"{day} 10:00", text, "summary", chat)
+    return HistoryEntry(cursor, f"{day} 10:00", text, "summary", chat)
 
 
-def batch_of(*entries: Entry) -> Batch:
+def batch_of(*entries: HistoryEntry) -> Batch:
     """The batch that a run is shown of these."""
-    return batch.build(batch.Offer(waiting=entries))
+    return batch.build_batch(batch.BatchInput(waiting=entries))
 
 
 def new_root(path: Path) -> Path:
     """A new workspace, with every write rule in force."""
-    funnel.install()
+    write_rules.install()
     path.mkdir(exist_ok=True)
     seed.seed(open_workspace(path, Actor("setup")))
     return path
 
 
-def hand_of(root: Path, shown: Batch, **options: Any) -> Hand:
+def hand_of(root: Path, shown: Batch, **options: Any) -> WriteSession:
     """The hand of a run."""
-    return Hand(open_workspace(root, Actor("dream")), shown, run="dream:1", **options)
+    return WriteSession(open_workspace(root, Actor("dream")), shown, run="dream:1", **options)
 
 
 class Heard(loop.Listener):
@@ -51,20 +51,20 @@ class Heard(loop.Listener):
         self.reminder.step_finished(parts)
 
 
-def run(root: Path, shown: Batch, url: str, **limits: Any) -> tuple[Hand, loop.Outcome]:
+def run(root: Path, shown: Batch, url: str, **limits: Any) -> tuple[WriteSession, loop.Outcome]:
     """Let a model at *url* dream over the batch."""
-    hand = hand_of(root, shown)
-    reminder = Reminder(hand)
+    session = hand_of(root, shown)
+    reminder = Reminder(session)
     bounds = Limits(max_steps=limits.pop("max_steps", 30), seconds=60, retries=0, **limits)
-    with Watch() as watch:
+    with CancellationToken() as watch:
         outcome = loop.run(
             provider=Provider(Endpoint(url, "a-key"), Preset(name="m", model="m")),
             system=prompt.system(root, batch=shown).wire(),
-            history=[prompt.first_message(shown)],
-            toolbox=toolbox(hand, watch=watch),
+            history=[prompt.first_message(shown, root)],
+            toolbox=toolbox(session, watch=watch),
             listener=Heard(reminder),
             inbox=reminder.inbox,
             watch=watch,
             limits=bounds,
         )
-    return hand, outcome
+    return session, outcome

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from jenny.workspace.files import Actor, open_workspace
-from memory.history import compaction, cursors, legacy, log, reading
-from memory.history.entries import NewEntry
+from memory.history import compaction, cursors, legacy, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.support.dying import forked, got_through, in_process
 
 STEPS = ("fsync", "rename", "unlink", "mkdir", "write", "pwrite", "ftruncate")
@@ -58,7 +58,7 @@ def start(root: Path) -> None:
 
 def append(root: Path) -> None:
     """One entry and a group."""
-    log.append(root, [NewEntry("the one"), NewEntry(RAW, kind="raw")])
+    log.append(root, [NewHistoryEntry("the one"), NewHistoryEntry(RAW, kind="raw")])
 
 
 def torn(root: Path) -> None:
@@ -80,7 +80,7 @@ def take_over(root: Path) -> None:
 
 def after(root: Path) -> None:
     """What comes next."""
-    log.append(root, [NewEntry("after", kind="note")])
+    log.append(root, [NewHistoryEntry("after", kind="note")])
     compact(root)
 
 
@@ -123,14 +123,14 @@ def work(root: Path, worker: int, attempt: int, times: int) -> None:
         content = f"{worker}:{number}:{attempt}"
         kind = "raw" if number % 9 == 0 else "note"
         text = f"{content}\n" + ("x" * 20_000 if kind == "raw" else "")
-        made = log.append(root, [NewEntry(text, kind=kind)])
+        made = log.append(root, [NewHistoryEntry(text, kind=kind)])
         os.write(fd, f"{content} {[entry.cursor for entry in made.entries]}\n".encode())
 
 
 def move(root: Path) -> None:
     """Say that Dream has read half of what waits, and move what is old; again and again."""
     while True:
-        waiting = reading.acknowledged(root).entries
+        waiting = reader.acknowledged(root).entries
         if len(waiting) > 1:
             cursor = waiting[len(waiting) // 2].cursor
             cursors.set_dream_cursor(root, cursor, Actor("pipeline"))
@@ -141,7 +141,7 @@ def move(root: Path) -> None:
 def read(root: Path) -> None:
     """Look at the history without a lock; whatever is seen is whole and in order."""
     while True:
-        entries = reading.pending(root, read_to=0).entries
+        entries = reader.read_pending(root, read_to=0).entries
         seen = [entry.cursor for entry in entries]
         assert seen == sorted(set(seen)), seen
         for entry in entries[-3:]:
@@ -164,7 +164,7 @@ def many_first(folder: Path, workers: int) -> None:
     root = folder / "workspace"
     start_older(root)
     children = [
-        forked(lambda number=number: log.append(root, [NewEntry(f"new {number}")]))
+        forked(lambda number=number: log.append(root, [NewHistoryEntry(f"new {number}")]))
         for number in range(workers)
     ]
     assert all(map(got_through, children))
@@ -175,7 +175,7 @@ def beside(folder: Path, lines: int, times: int) -> None:
     """Lines added by hand, beside entries."""
     root = folder / "workspace"
     start(root)
-    log.append(root, [NewEntry("before")])
+    log.append(root, [NewHistoryEntry("before")])
 
     def by_hand() -> None:
         fd = os.open(root / "memory" / "history.jsonl", os.O_WRONLY | os.O_APPEND)
@@ -183,7 +183,9 @@ def beside(folder: Path, lines: int, times: int) -> None:
             os.write(fd, b'{"by": "hand %d"}\n' % number)
 
     somebody = forked(by_hand)
-    made = [log.append(root, [NewEntry(f"ours {number}")]).entries[0] for number in range(times)]
+    made = [
+        log.append(root, [NewHistoryEntry(f"ours {number}")]).entries[0] for number in range(times)
+    ]
     assert got_through(somebody)
     say({"made": [entry.cursor for entry in made], "then": state(root)})
 

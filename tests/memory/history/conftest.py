@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.rules import register_rule
-from memory import protected
+from jenny.workspace.write_rules import register_rule
+from memory import write_guards
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """An empty workspace folder, in which the product's rules hold."""
-    register_rule(protected.guard)
+    register_rule(write_guards.guard)
     folder = tmp_path / "workspace"
     (folder / "memory").mkdir(parents=True)
     return folder

@@ -8,10 +8,10 @@ import pytest
 from jenny.workspace import seed
 from jenny.workspace.check import Finding, check_workspace
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.versions import record
-from jenny.workspace.versions.writes import RunNote
-from memory.history import cursors, log, reading
-from memory.history.entries import NewEntry
+from jenny.workspace.versions import commits
+from jenny.workspace.versions.write_log import RunNote
+from memory.history import cursors, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
 LOG, CUT = "memory/history.jsonl", "memory/.history.cut"
@@ -27,7 +27,7 @@ def loaded() -> None:
 def root(tmp_path: Path) -> Path:
     """A new workspace in which something was said."""
     seed.seed(open_workspace(tmp_path, Actor("setup")))
-    log.append(tmp_path, [NewEntry("a"), NewEntry("b")])
+    log.append(tmp_path, [NewHistoryEntry("a"), NewHistoryEntry("b")])
     return tmp_path
 
 
@@ -47,9 +47,9 @@ def test_skipped_lines_are_counted_and_can_be_moved_aside(root: Path) -> None:
     (root / LOG).write_bytes(bad + (root / LOG).read_bytes())
     row = found(root)[LOG]
     assert row.is_open
-    assert row.sentence == "3 lines hold no entry and are skipped: 1, 2, 3."
+    assert row.message == "3 lines hold no note and are skipped: 1, 2, 3."
     assert found(root, repair=True)[LOG].repaired
-    assert [entry.content for entry in reading.pending(root).entries] == ["a", "b"]
+    assert [entry.content for entry in reader.read_pending(root).entries] == ["a", "b"]
     assert (root / CUT).read_bytes() == bad
     after = found(root)
     assert list(after) == [CUT]
@@ -62,7 +62,7 @@ def test_an_end_that_was_never_finished(root: Path) -> None:
         file.write(b'{"cursor": 3, "cont')
     row = found(root)[LOG]
     assert not row.is_open
-    assert "never finished" in row.sentence
+    assert "never finished" in row.message
     found(root, repair=True)
     assert list(found(root)) == [CUT]
     assert (root / LOG).read_bytes().count(b"\n") == 2
@@ -75,14 +75,14 @@ def test_dreams_cursor_is_repaired_from_its_versions(root: Path, bad: bytes) -> 
     path.write_bytes(bad)
     row = found(root)["memory/.dream_cursor"]
     assert row.is_open
-    assert "Dream and the moving of old entries wait" in row.sentence
+    assert "Memory updates wait" in row.message
     assert found(root, repair=True)["memory/.dream_cursor"].repaired
     assert cursors.dream_cursor(root) == 0
     run = RunNote("dream:1", "dream: scheduled run", (0, None))
-    record.begin_run(root, run)
+    commits.begin_run(root, run)
     open_workspace(root, Actor("dream", run=run.run)).write("USER.md", b"Ana\n")
     cursors.set_dream_cursor(root, 2, Actor("pipeline", run=run.run))
-    assert record.commit_run(root, run).versions
+    assert commits.commit_run(root, run).versions
     path.write_bytes(bad)
     assert found(root, repair=True)["memory/.dream_cursor"].repaired
     assert cursors.dream_cursor(root) == 2
@@ -103,13 +103,13 @@ def test_a_backlog_is_a_problem_until_dream_has_read_it(root: Path) -> None:
     (root / LOG).write_bytes(b"".join(line(number) for number in range(1, 1_200)))
     row = found(root)[LOG]
     assert row.is_open
-    assert "1,199 entries of the history wait for Dream" in row.sentence
+    assert "1,199 notes of the history wait for Dream" in row.message
     assert found(root, repair=True)[LOG].is_open
-    assert reading.look(root).waiting == 1_199
+    assert reader.read_all(root).waiting == 1_199
 
 
 def test_a_history_that_cannot_be_read_is_named(root: Path) -> None:
     """The rest of the check goes on."""
     (root / LOG).unlink()
     (root / LOG).mkdir()
-    assert any("history.jsonl" in row.sentence for row in check_workspace(root) if row.is_open)
+    assert any("history.jsonl" in row.message for row in check_workspace(root) if row.is_open)

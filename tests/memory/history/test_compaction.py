@@ -7,8 +7,8 @@ import pytest
 
 from jenny.workspace.files import Actor
 from memory.errors import CursorBroken
-from memory.history import archive, compaction, cursors, log, reading
-from memory.history.entries import NewEntry
+from memory.history import archive, compaction, cursors, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
 
@@ -39,7 +39,7 @@ def test_a_backlog_is_kept_and_warned_about(root: Path, history: Path) -> None:
     history.write_bytes(b"".join(line(number) for number in range(1, 1_103)))
     done = compaction.compact(root)
     assert (done.moved, done.backlog) == (0, 1_102)
-    assert done.warning.startswith("1,102 entries of the history wait for Dream. All of them are")
+    assert done.warning.startswith("1,102 notes of the history wait for Dream. All of them are")
     dream_has_read(root, 600)
     assert compaction.compact(root).warning == ""
 
@@ -69,14 +69,14 @@ def test_the_very_lines_move(root: Path, history: Path) -> None:
 def test_a_group_moves_as_a_whole_or_stays(root: Path) -> None:
     """One that Dream has read in part stays."""
     for _ in range(2):
-        log.append(root, [NewEntry("x" * 40_000, kind="raw")])
+        log.append(root, [NewHistoryEntry("x" * 40_000, kind="raw")])
     dream_has_read(root, 5)
     assert compaction.compact(root, cap=4).moved == 3
-    assert [entry.cursor for entry in reading.newest(root, 9)] == [4, 5, 6]
+    assert [entry.cursor for entry in reader.newest(root, 9)] == [4, 5, 6]
     assert compaction.compact(root, cap=0).moved == 0
     dream_has_read(root, 6)
     assert compaction.compact(root, cap=0).moved == 3
-    (made,) = log.append(root, [NewEntry("next")]).entries
+    (made,) = log.append(root, [NewHistoryEntry("next")]).entries
     assert made.cursor == 7
 
 

@@ -7,11 +7,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import AgentError, Cancelled, ProviderFault
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Endpoint, Preset, Provider
-from jenny.agent.watch import Watch
-from memory.history import log, marks, reading
+from memory.history import log, reader, summary_answer
 from memory.history.consolidator import (
     Consolidated,
     Reply,
@@ -175,13 +175,54 @@ def test_the_model_sees_speakers_times_and_what_is_untrusted() -> None:
         "# Already recorded\n\n- [durable] Ana is 40.\n\n# The conversation\n\n"
     )
     assert (
-        "[2026-11-30 18:00] ASSISTANT: Look: (data: image/png, 600 bytes) and [redacted:" in asked
+        "[Monday 2026-11-30 18:00] ASSISTANT: Look: (data: image/png, 600 bytes) and [redacted:"
+        in asked
     )
     assert "(attachment: photo .jpg)" in asked
     assert "TOOL read_file" in asked
     assert "untrusted text" in asked
     assert "\n    [2026-11-30 10:00] USER: x" in asked
     assert key not in asked
+
+
+def test_tools_stand_where_they_were_used() -> None:
+    """What was said after a result stands behind it."""
+    text = "I look.\n\nIt says red.\n\nAnd that is all."
+    tools = (ToolUsed("read_file", "{}", "red", 7), ToolUsed("grep", "{}", "none", 21))
+    model = Model(["(nothing)"])
+    run(model, [Spoken(7, "assistant", text, WHEN, tools)])
+    (asked,) = model.asked
+    places = [asked.index(part) for part in ("I look.", "TOOL read_file", "red\n", "It says red.")]
+    places += [asked.index(part) for part in ("TOOL grep", "    none", "And that is all.")]
+    assert places == sorted(places)
+    text = raw([Spoken(7, "assistant", text, WHEN, tools)])
+    assert text.index("TOOL read_file") < text.index("It says red.") < text.index("TOOL grep")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "noted"),
+    [
+        (
+            "- [durable] The user asked for the weekly meal plan.",
+            "- [ephemeral] The user asked for the weekly meal plan.",
+            "- [durable] Asked again on 2026-11-30: The user asked for the weekly meal plan.",
+        ),
+        (
+            "- [durable] Asked again on 2026-11-23: Der Nutzer bat um den Essensplan.",
+            "- [durable] Der Nutzer bat um den Essensplan.",
+            "- [durable] Asked again on 2026-11-30: Der Nutzer bat um den Essensplan.",
+        ),
+        (
+            "- [durable] The user lives in Graz.",
+            "- [durable] The user lives in Graz.",
+            "- [durable] The user lives in Graz.",
+        ),
+    ],
+)
+def test_a_task_that_comes_again_is_noted(before: str, said: str, noted: str) -> None:
+    """With its day, so that Dream sees it twice; a fact that is known already is none."""
+    done = run(Model([said]), talk(2), recorded=before)
+    assert [entry.content for entry in done.entries] == [noted]
 
 
 def test_a_raw_text_keeps_what_else_ends_a_line() -> None:
@@ -223,8 +264,8 @@ def test_at_the_hard_limit_nobody_is_asked() -> None:
     (entry,) = without_asking(talk(3), conversation="c1", prompt_visible=False).entries
     assert entry.kind == "raw"
     assert not entry.prompt_visible
-    assert digest(entry.content, Model([FACT])) == marks.Answer(FACT)
-    assert isinstance(digest(entry.content, Model(["garbage"])), marks.NoAnswer)
+    assert digest(entry.content, Model([FACT])) == summary_answer.Answer(FACT)
+    assert isinstance(digest(entry.content, Model(["garbage"])), summary_answer.NoAnswer)
 
 
 def test_an_act_is_one_group_that_is_recognised(tmp_path: Path) -> None:
@@ -234,14 +275,14 @@ def test_an_act_is_one_group_that_is_recognised(tmp_path: Path) -> None:
     done = run(model, messages, chunk_chars=3 * len(formatted(messages[0])) + 10)
     made = log.append(tmp_path, done.entries, one_group=True).entries
     assert [entry.part for entry in made] == [(1, 3), (2, 3), (3, 3)]
-    assert reading.about(tmp_path, "c1", done.messages) == made
+    assert reader.about(tmp_path, "c1", done.messages) == made
 
 
 def test_the_prompt_speaks_of_what_is_there() -> None:
     """Every mark of the contract, nothing left to fill in, and records only where there are any."""
     for has_recorded in (True, False):
         text = prompt(has_recorded=has_recorded).text
-        assert all(f"[{mark}]" in text for mark in marks.MARKS)
+        assert all(f"- [{mark}" in text for mark in summary_answer.MARKS)
         assert "(nothing)" in text
         assert "{" not in text
         assert ("facts that are in the record already" in text) is has_recorded
@@ -257,7 +298,7 @@ def test_the_demo_model_extracts_what_was_stated() -> None:
             Endpoint(server.url, ""), Preset(name="demo", model="demo", base_url=server.url)
         )
         done = run(
-            asking(provider, Watch()),
+            asking(provider, CancellationToken()),
             [
                 Spoken(1, "user", "My name is Ana and I live in Olomouc.", WHEN),
                 Spoken(2, "assistant", "Nice to meet you, Ana.", WHEN),
@@ -269,3 +310,13 @@ def test_the_demo_model_extracts_what_was_stated() -> None:
     assert "Olomouc" in done.entries[0].content
     assert done.entries[0].kind == "summary"
     assert done.usage.total > 0
+
+
+def test_a_wish_to_forget_is_no_entry() -> None:
+    """It is handed on and stored nowhere, in whatever language its tag is written."""
+    model = Model(["- [forget] plays golf\n- [vergessen] spielt Geige\n" + FACT])
+    done = run(model, talk(2))
+    assert [entry.content for entry in done.entries] == [FACT]
+    assert done.forget == ("plays golf", "spielt Geige")
+    alone = run(Model(["- [forget] plays golf"]), talk(2))
+    assert (alone.entries, alone.forget, alone.failures) == ((), ("plays golf",), ())

@@ -10,7 +10,7 @@ from jenny.agent.prompt import SystemPrompt
 from memory.history import log
 from memory.history.consolidator import Reply, without_asking
 from memory.history.digest import TRIES, Digested, NotDigested, digest, of_group
-from memory.history.entries import Entry, NewEntry
+from memory.history.entries import HistoryEntry, NewHistoryEntry
 from memory.history.transcript import Spoken
 
 FACT = "- [durable] Ana has two cats."
@@ -33,7 +33,7 @@ class Model:
         return Reply(answer, "end_turn")
 
 
-def long_entries(root: Path) -> tuple[Entry, ...]:
+def long_entries(root: Path) -> tuple[HistoryEntry, ...]:
     """A conversation that became several raw entries, cut in the middle of messages."""
     words = "".join(f"word{at} " for at in range(1_500))
     said = [Spoken(at, "user", f"MARK{at} {words}", WHEN) for at in range(1, 5)]
@@ -50,11 +50,13 @@ def test_a_group_is_digested_together(root: Path) -> None:
         "\n".join([FACT] * len(model.asked))
     )
     texts = [asked.split("# The conversation\n\n(recorded ")[1] for asked in model.asked]
-    assert len(texts) > 1
+    bodies = [text.split(")\n", 1)[1] for text in texts]
+    assert len(bodies) > 1
     assert all(
-        text[16:].startswith((")\n[RAW]", ")\n[2026-11-30 23:50] USER: MARK")) for text in texts
+        text.startswith(("[RAW]", "[Monday 2026-11-30 23:50] USER: MARK")) for text in bodies
     )
-    assert "".join(text[18:] for text in texts) == "".join(entry.content for entry in entries)
+    said = "".join(bodies).replace("[Monday ", "[").replace("[Tuesday ", "[")
+    assert said == "".join(entry.content for entry in entries)
 
 
 def test_a_group_with_parts_missing_is_no_group(root: Path, history: Path) -> None:
@@ -63,21 +65,23 @@ def test_a_group_with_parts_missing_is_no_group(root: Path, history: Path) -> No
     lines = history.read_bytes().split(b"\n")
     history.write_bytes(b"\n".join([lines[0], *lines[2:]]))
     assert of_group(root, entries[0]) == (entries[0],)
-    (alone,) = log.append(root, [NewEntry("[RAW] 1 message\nhello", kind="raw")]).entries
+    (alone,) = log.append(root, [NewHistoryEntry("[RAW] 1 message\nhello", kind="raw")]).entries
     assert of_group(root, alone) == (alone,)
 
 
 def test_of_an_act_only_what_is_raw_is_digested(root: Path) -> None:
     """Summaries beside it are facts already."""
     made = log.append(
-        root, [NewEntry(FACT), NewEntry("[RAW] 1 message", kind="raw")], one_group=True
+        root,
+        [NewHistoryEntry(FACT), NewHistoryEntry("[RAW] 1 message", kind="raw")],
+        one_group=True,
     ).entries
     assert of_group(root, made[1]) == (made[1],)
 
 
 def test_nothing_worth_keeping_is_an_answer() -> None:
     """The entry is shown as one that says nothing."""
-    assert digest([Entry(1, "", "[RAW] 1 message")], Model("(nothing)")) == Digested("")
+    assert digest([HistoryEntry(1, "", "[RAW] 1 message")], Model("(nothing)")) == Digested("")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +90,7 @@ def test_nothing_worth_keeping_is_an_answer() -> None:
 )
 def test_four_tries_and_then_it_is_shown_as_it_is(failure: str | AgentError) -> None:
     """Any of them may succeed."""
-    entry = Entry(1, "2026-11-30 23:50", "[RAW] 1 message")
+    entry = HistoryEntry(1, "2026-11-30 23:50", "[RAW] 1 message")
     last = Model(*[failure] * (TRIES - 1), FACT)
     assert digest([entry], last, is_answer=lambda _: True) == Digested(FACT)
     model = Model(failure)
@@ -100,4 +104,4 @@ def test_an_outage_uses_up_no_try() -> None:
     """The entry waits until the provider can be asked."""
     fault = ProviderFault("unreachable", host="h", model="m")
     with pytest.raises(ProviderFault):
-        digest([Entry(1, "", "[RAW] 1 message")], Model(fault))
+        digest([HistoryEntry(1, "", "[RAW] 1 message")], Model(fault))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.errors import WriteFailed
-from memory.history import compaction, log, reading
-from memory.history.entries import NewEntry
+from memory.history import compaction, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
 
@@ -50,18 +50,18 @@ def fill(root: Path) -> Path:
 
 def test_nothing_is_acknowledged_and_nothing_torn(small: Path) -> None:
     """An entry or a group that finds no room is not there at all; with room it goes on."""
-    log.append(small, [NewEntry("first")])
+    log.append(small, [NewHistoryEntry("first")])
     path = small / "memory" / "history.jsonl"
     before = path.read_bytes()
     filler = fill(small)
     for text in ("a" * 5_000, RAW):
         with pytest.raises(WriteFailed, match="the disk is full"):
-            log.append(small, [NewEntry(text, kind="raw")])
+            log.append(small, [NewHistoryEntry(text, kind="raw")])
         assert path.read_bytes() == before
     filler.unlink()
-    (made,) = log.append(small, [NewEntry("second")]).entries
+    (made,) = log.append(small, [NewHistoryEntry("second")]).entries
     assert made.cursor == 2
-    assert [entry.content for entry in reading.pending(small).entries] == ["first", "second"]
+    assert [entry.content for entry in reader.read_pending(small).entries] == ["first", "second"]
 
 
 RAW = "a raw text of many lines\n" * 4_000

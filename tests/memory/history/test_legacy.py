@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.check import Finding
-from memory.history import check, cursors, legacy, log, prompt, reading
-from memory.history.entries import NewEntry
+from memory.history import check, cursors, legacy, log, prompt, reader
+from memory.history.entries import NewHistoryEntry
 from tests.memory.history.test_kills import entries as rows_of
 from tests.memory.history.test_kills import run
 
@@ -77,7 +77,7 @@ def test_entries_come_over_with_their_stamps(root: Path, history: Path, older: P
     ]
     assert [row["kind"] for row in rows].count("raw") == 1
     assert cursors.dream_cursor(root) == cursors.counter(root) == 8
-    assert reading.pending(root).entries == ()
+    assert reader.read_pending(root).entries == ()
     assert not older.exists()
     assert (root / legacy.KEPT).read_bytes() == data
     assert legacy.take_over(root) is None
@@ -85,9 +85,9 @@ def test_entries_come_over_with_their_stamps(root: Path, history: Path, older: P
 
 def test_what_is_new_comes_behind_it(root: Path, history: Path, older: Path) -> None:
     """The first entry takes it over first; only the new one waits for Dream."""
-    (made,) = log.append(root, [NewEntry("- [durable] new")]).entries
+    (made,) = log.append(root, [NewHistoryEntry("- [durable] new")]).entries
     assert made.cursor == 9
-    assert [entry.cursor for entry in reading.pending(root).entries] == [9]
+    assert [entry.cursor for entry in reader.read_pending(root).entries] == [9]
     assert len(lines(history)) == 9
     assert not older.exists()
 
@@ -103,12 +103,12 @@ def test_a_history_with_entries_is_not_mixed(root: Path, history: Path, older: P
     """Both files stay as they are, and a person is told."""
     history.write_bytes(b'{"cursor": 1, "content": "mine"}\n')
     assert legacy.take_over(root) is None
-    log.append(root, [NewEntry("next")])
+    log.append(root, [NewHistoryEntry("next")])
     assert older.read_bytes() == OLD.encode()
     assert [row["content"] for row in lines(history)] == ["mine", "next"]
     (found,) = findings(root)
     assert found.level == "problem"
-    assert "has entries already" in found.sentence
+    assert "has notes already" in found.message
 
 
 def test_numbers_are_never_used_again(root: Path, older: Path) -> None:
@@ -117,7 +117,7 @@ def test_numbers_are_never_used_again(root: Path, older: Path) -> None:
     (root / "memory" / "history.jsonl").write_text("\n")
     (root / legacy.KEPT).write_text("older still")
     assert legacy.take_over(root) == legacy.TakenOver(8, "memory/HISTORY.md.bak.2")
-    assert [entry.cursor for entry in reading.newest(root, 2)] == [47, 48]
+    assert [entry.cursor for entry in reader.newest(root, 2)] == [47, 48]
     assert (root / legacy.KEPT).read_text() == "older still"
 
 
@@ -181,14 +181,14 @@ def test_one_that_cannot_be_read_stops_nobody(root: Path, tmp_path: Path, kind: 
     (found,) = findings(root)
     assert (found.path, found.level) == (legacy.PATH, "problem")
     prompt.block(root)
-    assert log.append(root, [NewEntry("new")]).entries[0].cursor == 1
+    assert log.append(root, [NewHistoryEntry("new")]).entries[0].cursor == 1
     assert os.path.lexists(path)
 
 
 def test_check_workspace_takes_it_over_when_asked(root: Path, older: Path) -> None:
     """Without repair it only says that it will be."""
     (found,) = findings(root)
-    assert "is taken over with the next message" in found.sentence
+    assert "is taken over with the next message" in found.message
     assert older.exists()
     (found,) = findings(root, repair=True)
     assert found.path == legacy.KEPT
@@ -226,6 +226,6 @@ def findings(root: Path, *, repair: bool = False) -> list[Finding]:
     """What is said of the older history."""
     return [
         found
-        for found in check.check(root, repair=repair)
+        for found in check.check_history(root, repair=repair)
         if found.path.startswith("memory/HISTORY.md")
     ]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace import config, linefile, locks
+from jenny.workspace import config, line_files, locks
 from jenny.workspace.errors import LockTimeout, PathRefused, WriteFailed, WriteRefused
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.locks import Level
-from memory.history import cursors, log, reading
-from memory.history.entries import NewEntry
+from memory.history import cursors, log, reader
+from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
 
@@ -22,7 +22,7 @@ def rows(history: Path) -> list[dict]:
 
 def add(root: Path, *contents: str) -> list[int]:
     """Add notes; their cursors."""
-    made = log.append(root, [NewEntry(content, kind="note") for content in contents])
+    made = log.append(root, [NewHistoryEntry(content, kind="note") for content in contents])
     return [entry.cursor for entry in made.entries]
 
 
@@ -30,7 +30,7 @@ def test_an_entry_is_one_line_that_people_can_search(root: Path, history: Path) 
     """Characters stand as they are; the keys are those that users may rely on."""
     log.append(
         root,
-        [NewEntry("- [durable] Žofie má 2 kočky 🐈", conversation="c1", messages=(3, 9))],
+        [NewHistoryEntry("- [durable] Žofie má 2 kočky 🐈", conversation="c1", messages=(3, 9))],
     )
     text = history.read_text(encoding="utf-8")
     assert "Žofie má 2 kočky 🐈" in text
@@ -88,7 +88,7 @@ def test_cursors_go_on_above_what_dream_has_read(root: Path) -> None:
     """Else what comes next would count as read: a history that is gone, a cursor that is not."""
     (root / "memory" / ".dream_cursor").write_text("50")
     assert add(root, "a") == [51]
-    assert [entry.cursor for entry in reading.pending(root).entries] == [51]
+    assert [entry.cursor for entry in reader.read_pending(root).entries] == [51]
 
 
 def test_what_left_for_the_archive_still_counts(root: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_broken_cursor_of_dream_stops_no_chat(root: Path, number: str) -> None
     (root / "memory" / ".dream_cursor").write_text(number)
     assert add(root, "a") == [1]
     with pytest.raises(cursors.CursorBroken, match=r"memory/\.dream_cursor.*--repair"):
-        reading.pending(root)
+        reader.read_pending(root)
 
 
 @pytest.mark.parametrize("number", [b"", b" \n\t", b"0", b"0\n"])
@@ -130,7 +130,7 @@ def test_half_a_line_swallows_no_neighbour(
     history.write_bytes(line(1, "first") + end)
     add(root, "next")
     assert [row["content"] for row in rows(history)] == ["first", *kept, "next"]
-    assert [entry.cursor for entry in reading.pending(root).entries] == list(range(1, read + 1))
+    assert [entry.cursor for entry in reader.read_pending(root).entries] == list(range(1, read + 1))
     cut = root / "memory" / ".history.cut"
     assert (cut.read_bytes() == end + b"\n") if not kept else not cut.exists()
 
@@ -138,12 +138,12 @@ def test_half_a_line_swallows_no_neighbour(
 def test_a_group_without_its_end_goes_as_a_whole(root: Path, history: Path) -> None:
     """It was never acknowledged; what stood before it stays, what comes next is not part of it."""
     add(root, "before")
-    log.append(root, [NewEntry("x" * 40_000, kind="raw")])
+    log.append(root, [NewHistoryEntry("x" * 40_000, kind="raw")])
     whole = history.read_bytes()
     lines = whole.splitlines(keepends=True)
     for end in (len(lines[0] + lines[1]), len(whole) - len(lines[3]) + 50, len(whole) - 700):
         history.write_bytes(whole[:end])
-        assert [entry.content for entry in reading.pending(root).entries] == ["before"]
+        assert [entry.content for entry in reader.read_pending(root).entries] == ["before"]
         add(root, "after")
         assert [row["content"] for row in rows(history)] == ["before", "after"]
 
@@ -167,7 +167,7 @@ def test_a_group_of_nonsense_is_none(root: Path, history: Path) -> None:
 
 def test_a_whole_group_stays(root: Path, history: Path) -> None:
     """Also without the line's end after its last part."""
-    log.append(root, [NewEntry("x" * 40_000, kind="raw")])
+    log.append(root, [NewHistoryEntry("x" * 40_000, kind="raw")])
     history.write_bytes(history.read_bytes()[:-1])
     add(root, "after")
     assert [row.get("part") for row in rows(history)] == [[1, 3], [2, 3], [3, 3], None]
@@ -184,18 +184,18 @@ def test_a_neighbour_within_a_broken_group_stays(root: Path, history: Path) -> N
 def test_a_raw_text_keeps_every_character(root: Path) -> None:
     """CON2: as one group whose parts put together are the text, none above 16,000 characters."""
     text = "[RAW] 60 messages\n" + "".join(f"{n}: word {n % 7}\n\n  tail \n" for n in range(4000))
-    made = log.append(root, [NewEntry(text, kind="raw")]).entries
+    made = log.append(root, [NewHistoryEntry(text, kind="raw")]).entries
     assert "".join(entry.content for entry in made) == text
     assert max(len(entry.content) for entry in made) <= 16_000
     assert [entry.part for entry in made] == [(n, len(made)) for n in range(1, len(made) + 1)]
     assert len({entry.group for entry in made}) == 1
-    assert reading.pending(root).entries == made
+    assert reader.read_pending(root).entries == made
 
 
 def test_a_long_summary_is_cut_between_its_bullets(root: Path) -> None:
     """No fact is split; none is lost."""
     bullets = [f"- [durable] fact {number} {'word ' * 30}end" for number in range(300)]
-    made = log.append(root, [NewEntry("\n".join(bullets))]).entries
+    made = log.append(root, [NewHistoryEntry("\n".join(bullets))]).entries
     assert [b for entry in made for b in entry.content.split("\n")] == bullets
     assert max(len(entry.content) for entry in made) <= 8_000
 
@@ -203,7 +203,7 @@ def test_a_long_summary_is_cut_between_its_bullets(root: Path) -> None:
 def test_secrets_are_taken_out_before_anything_is_cut(root: Path, history: Path) -> None:
     """Also where a key lies across the border of two parts; the hit is told."""
     key = "sk-ant-api03-" + "aB3" * 30
-    made = log.append(root, [NewEntry("x" * 15_970 + " " + key + " end", kind="raw")])
+    made = log.append(root, [NewHistoryEntry("x" * 15_970 + " " + key + " end", kind="raw")])
     assert [(hit.kind, hit.count) for hit in made.secrets] == [("Anthropic key", 1)]
     assert b"aB3" not in history.read_bytes()
 
@@ -211,22 +211,24 @@ def test_secrets_are_taken_out_before_anything_is_cut(root: Path, history: Path)
 def test_stamps_are_in_the_workspaces_zone(root: Path) -> None:
     """HIS4: half past midnight for the person, whatever the server's zone; both change nights."""
     late = datetime(2026, 11, 30, 15, 30, tzinfo=UTC)
-    made = log.append(root, [NewEntry("a", when=late)], zone="Asia/Tokyo")
+    made = log.append(root, [NewHistoryEntry("a", when=late)], zone="Asia/Tokyo")
     assert made.entries[0].timestamp == "2026-12-01 00:30"
-    config.change(root, lambda raw: raw.update(agents={"defaults": {"timezone": "Europe/Prague"}}))
+    config.change_config(
+        root, lambda raw: raw.update(agents={"defaults": {"timezone": "Europe/Prague"}})
+    )
     night = [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)]
-    made = log.append(root, [NewEntry("b", when=when) for when in night], zone="Asia/Tokyo")
+    made = log.append(root, [NewHistoryEntry("b", when=when) for when in night], zone="Asia/Tokyo")
     assert [entry.timestamp for entry in made.entries] == ["2026-10-25 02:30"] * 2
     spring = datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
-    made = log.append(root, [NewEntry("c", when=spring)])
+    made = log.append(root, [NewHistoryEntry("c", when=spring)])
     assert made.entries[0].timestamp == "2026-03-29 03:30"
 
 
 def test_odd_characters_are_kept_or_made_fit(root: Path) -> None:
     """Line ends of other alphabets split nothing; half a character does not stop the entry."""
     text = "a\u2028b\u0085c\r\nd\0e \ud83d tail"
-    (entry,) = log.append(root, [NewEntry(text, kind="note")]).entries
-    assert reading.pending(root).entries == (entry,)
+    (entry,) = log.append(root, [NewHistoryEntry(text, kind="note")]).entries
+    assert reader.read_pending(root).entries == (entry,)
     assert entry.content == "a\u2028b\u0085c\r\nde � tail"
 
 
@@ -241,9 +243,9 @@ def test_a_busy_history_is_an_error_and_nothing_is_advanced(root: Path, history:
 
         def other() -> None:
             try:
-                log.append(root, [NewEntry("b")], timeout=0.05)
+                log.append(root, [NewHistoryEntry("b")], timeout=0.05)
             except LockTimeout as error:
-                problems.append(error.sentence)
+                problems.append(error.message)
 
         thread = threading.Thread(target=other)
         thread.start()
@@ -256,7 +258,7 @@ def test_a_busy_history_is_an_error_and_nothing_is_advanced(root: Path, history:
 def test_an_entry_must_say_something(root: Path, history: Path) -> None:
     """Nothing is nothing to keep."""
     with pytest.raises(ValueError, match="say something"):
-        log.append(root, [NewEntry("fine"), NewEntry(" \n")])
+        log.append(root, [NewHistoryEntry("fine"), NewHistoryEntry(" \n")])
     assert log.append(root, []).entries == ()
     assert not history.exists()
 
@@ -278,7 +280,7 @@ def test_a_link_is_not_followed(root: Path, history: Path, tmp_path: Path) -> No
     with pytest.raises((WriteFailed, PathRefused)):
         add(root, "a")
     with pytest.raises(PathRefused):
-        reading.pending(root)
+        reader.read_pending(root)
     assert outside.read_bytes() == b"mine\n"
 
 
@@ -308,12 +310,12 @@ def test_half_a_line_that_a_hand_adds_meanwhile_hides_no_entry(root: Path, histo
     add(root, "before")
     with (
         locks.hold(root, Level.HISTORY),
-        linefile.open_growing(root, log.PATH, log.ACTOR) as file,
-        history.open("ab", buffering=0) as hand,
+        line_files.open_growing(root, log.PATH, log.ACTOR) as file,
+        history.open("ab", buffering=0) as session,
     ):
-        hand.write(b'{"by": "ha')
+        session.write(b'{"by": "ha')
         file.add(line(2, "ours"))
-        hand.write(b'nd"}\n')
-    assert [entry.content for entry in reading.pending(root).entries] == ["before", "ours"]
+        session.write(b'nd"}\n')
+    assert [entry.content for entry in reader.read_pending(root).entries] == ["before", "ours"]
     assert add(root, "after") == [3]
     assert b'{"by": "ha' in history.read_bytes()

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.rules import Actor
+from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
-from memory.history import cursors, edited, log, lookup, prompt, reading, removal
+from memory.history import cursors, edited_entries, log, lookup, prompt, reader, removal
 from memory.history.compaction import compact
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 
 PIPELINE = Actor("pipeline", run="test")
 
 
 def add(root: Path, *texts: str, conversation: str = "a", last: int = 2) -> list[int]:
     """One entry for each text; their numbers."""
-    new = [NewEntry(text, conversation=conversation, messages=(1, last)) for text in texts]
+    new = [NewHistoryEntry(text, conversation=conversation, messages=(1, last)) for text in texts]
     return [entry.cursor for entry in log.append(root, new).entries]
 
 
@@ -54,7 +54,7 @@ def test_what_waits_is_taken_out_on_request(root):
     gone = add(root, "- waits", "- waits too")
     assert [entry.cursor for entry in removal.waiting(root, "a")] == gone
     assert removal.remove(root, "a") == 2
-    left = reading.newest(root, 10)
+    left = reader.newest(root, 10)
     assert [(entry.cursor, entry.conversation) for entry in left] == [(1, "a"), (2, "b")]
     assert removal.remove(root, "a") == 0
     assert add(root, "- new") == [gone[-1] + 1]
@@ -75,10 +75,12 @@ def test_what_was_edited_away_is_passed_over(root, monkeypatch):
     are there again."""
     kept, away = add(root, "- said and kept"), add(root, "- said and edited away", last=9)
     gone = {("a", 9): datetime(2020, 1, 1, tzinfo=UTC)}
-    monkeypatch.setattr(edited, "_ASKED", [])
-    edited.register(lambda at: edited.Gone(gone) if at == root else edited.NONE)
-    entries = reading.pending(root).entries
-    assert edited.cursors(root, entries) == set(away)
+    monkeypatch.setattr(edited_entries, "_ASKED", [])
+    edited_entries.register(
+        lambda at: edited_entries.Gone(gone) if at == root else edited_entries.NONE
+    )
+    entries = reader.read_pending(root).entries
+    assert edited_entries.cursors(root, entries) == set(away)
     assert prompt.shown(root) == set(kept)
     block = prompt.block(root)
     assert block is not None

@@ -13,14 +13,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from jenny.agent.cancellation import CancellationToken
 from jenny.agent.demo import serve
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.agent.tokens import estimate
-from jenny.agent.watch import Watch
-from memory.history import log, recorded
+from memory.history import known_facts, log
 from memory.history.consolidator import Consolidated, Reply, asking, consolidate
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 from memory.history.transcript import Spoken, ToolUsed
 
 FILES = sorted((Path(__file__).parents[1] / "transcripts").glob("*.toml"))
@@ -125,13 +125,15 @@ def test_without_an_answer_every_character_is_kept(case: dict[str, Any]) -> None
 def test_what_is_recorded_takes_no_more_than_its_room(root: Path, case: dict[str, Any]) -> None:
     """However much waits, in whatever language: 1,600 tokens."""
     lines = [line for message in case["messages"] for line in message.text.split("\n")]
-    facts = [NewEntry(f"- [durable] {number} {line}") for number in range(60) for line in lines]
+    facts = [
+        NewHistoryEntry(f"- [durable] {number} {line}") for number in range(60) for line in lines
+    ]
     log.append(root, facts)
     (root / "USER.md").write_text(
         "\n".join(f"- {number} {line}" for number in range(300) for line in lines)
     )
-    block = recorded.block(root)
-    assert 1_000 < estimate(block) <= recorded.MAX_TOKENS
+    block = known_facts.block(root)
+    assert 1_000 < estimate(block) <= known_facts.MAX_TOKENS
     assert all(line.startswith("- ") for line in block.split("\n"))
 
 
@@ -143,13 +145,15 @@ def demo() -> Iterator[str]:
     server.close()
 
 
-def test_the_demo_model_claims_english_and_invents_nothing(case: dict[str, Any], demo: str) -> None:
-    """In English it finds what was stated; in any other language it says that there is nothing,
-    and never what somebody else said."""
+def test_the_demo_model_finds_what_was_stated_and_invents_nothing(
+    case: dict[str, Any], demo: str
+) -> None:
+    """In English, German and Japanese it finds what was stated; in any other language it says that
+    there is nothing, and never what somebody else said or wrote."""
     provider = Provider(Endpoint(demo, ""), Preset(name="demo", model="demo", base_url=demo))
     done = consolidate(
         case["messages"],
-        asking(provider, Watch()),
+        asking(provider, CancellationToken()),
         conversation="c",
         zone=ZoneInfo(case["zone"]),
     )

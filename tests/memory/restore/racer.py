@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jenny.workspace.files import Actor, open_workspace
 from memory.history import log
-from memory.history.entries import NewEntry
+from memory.history.entries import NewHistoryEntry
 
 _over = threading.Event()
 
@@ -28,7 +28,7 @@ def main(root: Path, what: str, name: str) -> None:
         number += 1
         text = f"{name}-{number}"
         if what == "entries":
-            log.append(root, [NewEntry(text)])
+            log.append(root, [NewHistoryEntry(text)])
         else:
             open_workspace(root, Actor("chat")).write(f"{name}.md", text.encode())
         sys.stdout.write(f"{text}\n")

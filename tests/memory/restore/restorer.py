@@ -21,14 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jenny.workspace import journal
+from jenny.workspace import transaction_journal
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.snapshots.restoring.sources import SnapshotSource
+from jenny.workspace.snapshots.create import create
+from jenny.workspace.snapshots.restore_plan import SnapshotSource
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
-from memory import funnel
+from memory import write_rules
 from memory.restore import engine
-from memory.restore.values import Asked, Hands, Restored
+from memory.restore.values import Restored, RestoreRequest, RestoreServices
 from tests.support.dying import die_at, forked, got_through, in_process
 
 STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod", "write", "pwrite")
@@ -103,8 +103,8 @@ def make(folder: Path) -> tuple[Path, Store, str]:
 
 def restore(root: Path, store: Store, shot: str, *, path: str = "", **asked: Any) -> Restored:
     """Restore everything from that snapshot."""
-    funnel.install()
-    hands = Hands(
+    write_rules.install()
+    hands = RestoreServices(
         stop=lambda: "",
         offer=lambda cursors: write(root.parent, {"offered": json.dumps(cursors).encode()}),
         void=lambda: 0,
@@ -114,7 +114,7 @@ def restore(root: Path, store: Store, shot: str, *, path: str = "", **asked: Any
         root,
         store,
         lambda repo: SnapshotSource(repo, store.get(repo, shot), path),
-        Asked(name=f"snapshot {shot}", path=path, **asked),
+        RestoreRequest(name=f"snapshot {shot}", path=path, **asked),
         hands=hands,
         now=NOW,
     )
@@ -139,7 +139,7 @@ def state(root: Path) -> dict[str, Any]:
     offered = root.parent / "offered"
     return {
         "files": found,
-        "journals": journal.pending(root),
+        "journals": transaction_journal.pending(root),
         "offered": json.loads(offered.read_bytes()) if offered.exists() else [],
         "archived": [path.read_text() for path in (root / "memory/archive").glob("2*.md")],
     }

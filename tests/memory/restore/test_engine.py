@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from jenny.workspace.errors import RestoreRefused, SnapshotUnknown, StoreBroken
+from jenny.workspace.errors import RestoreRefused, SnapshotUnknown, StoreBroken, WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.snapshots import reading
-from jenny.workspace.snapshots.restoring import planning, present
-from jenny.workspace.snapshots.restoring.sources import FolderSource, SnapshotSource
+from jenny.workspace.snapshots import reader, restore_plan
+from jenny.workspace.snapshots.create import create
+from jenny.workspace.snapshots.restore_plan import FolderSource, SnapshotSource
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from jenny.workspace.versions.history import open_history
-from memory.restore import engine
-from memory.restore.preparing import prepare
-from memory.restore.values import Asked, Hands
+from memory import prompt_files, suppression
+from memory.restore import engine, messages
+from memory.restore.plan import prepare
+from memory.restore.values import RestoreRequest, RestoreServices
 from tests.memory.restore import restorer
 from tests.memory.restore.restorer import NOW, entry, restore, state, write
 
@@ -66,7 +66,7 @@ def test_everything_is_as_it_was_then_and_nothing_said_is_lost(made: Any) -> Non
     assert state(root)["offered"] == [3, 4, 5, 6]
     archived = "".join(state(root)["archived"])
     assert all(text in archived for text in ("Likes trains", "Everything else is gone"))
-    assert any("wikis/mine" in row.sentence for row in done.prepared.plan.left)
+    assert any("wikis/mine" in row.message for row in done.prepared.plan.left)
     assert done.version is not None
     assert done.version.kind == "restore"
     with open_history(root) as history:
@@ -143,7 +143,7 @@ def test_a_damaged_snapshot_changes_nothing(made: Any) -> None:
     """Every object is read first; one that is lost stops all of it, and is named."""
     root, store, shot = made
     with store.open() as repo:
-        row = reading.file(repo, store.get(repo, shot), "uploads/big.bin")
+        row = reader.find_file(repo, store.get(repo, shot), "uploads/big.bin")
         pack = next(repo.database.pack_folder.glob("*.pack"))
         place = next(pack for pack in repo.database.packs()).position(bytes.fromhex(row.sha))
         assert place is not None
@@ -167,7 +167,7 @@ def test_what_lies_behind_a_link_stays_away_and_is_named(made: Any, tmp_path: Pa
     done = restore(root, store, shot)
     assert list(outside.iterdir()) == []
     assert (root / "gone").is_symlink()
-    assert any("gone/deep/old.md" in row.sentence for row in done.prepared.plan.left)
+    assert any("gone/deep/old.md" in row.message for row in done.prepared.plan.left)
 
 
 def test_a_snapshot_that_covers_all_is_nothing_to_be_done(made: Any) -> None:
@@ -194,8 +194,10 @@ def test_a_run_of_dream_is_ended_and_the_lost_holder_stops(made: Any) -> None:
         raise RuntimeError("given up")
 
     before = files_of(root)
-    hands = Hands(stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=gone)
-    asked = Asked(name="snapshot")
+    hands = RestoreServices(
+        stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=gone
+    )
+    asked = RestoreRequest(name="snapshot")
 
     def source(repo: Any) -> SnapshotSource:
         return SnapshotSource(repo, store.get(repo, shot))
@@ -203,7 +205,9 @@ def test_a_run_of_dream_is_ended_and_the_lost_holder_stops(made: Any) -> None:
     with pytest.raises(RuntimeError):
         engine.restore(root, store, source, asked, hands=hands, now=NOW)
     assert files_of(root) == before
-    hands = Hands(stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=lambda: None)
+    hands = RestoreServices(
+        stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=lambda: None
+    )
     done = engine.restore(root, store, source, asked, hands=hands, now=NOW)
     assert (done.notes, done.voided) == (("Stopped.",), 3)
 
@@ -215,8 +219,8 @@ def test_a_folder_that_was_unpacked_is_restored_alike(made: Any, tmp_path: Path)
     write(folder, {"USER.md": b"# User\n\n- From elsewhere\n", "wikis/a/wiki/b.md": b"b"})
     other = {"cursor": 3, "timestamp": "2025-01-01 10:00", "content": "said elsewhere"}
     write(folder, {"memory/history.jsonl": json.dumps(other).encode() + b"\n"})
-    hands = Hands(stop=str, offer=lambda _: None, void=lambda: 0, check=lambda: None)
-    asked = Asked(name="a backup", trigger="import", is_same=False)
+    hands = RestoreServices(stop=str, offer=lambda _: None, void=lambda: 0, check=lambda: None)
+    asked = RestoreRequest(name="a backup", trigger="import", is_same=False)
     done = engine.restore(
         root, store, lambda _repo: FolderSource(folder), asked, hands=hands, now=NOW
     )
@@ -233,11 +237,11 @@ def test_a_folder_that_was_unpacked_is_restored_alike(made: Any, tmp_path: Path)
 def test_the_plan_of_two_odd_trees() -> None:
     """Locks, git's own and Jenny's own are never named by a plan, whatever the source says."""
     rows = [
-        planning.FileRow(path, False, 1, 0o600, 0, "a" * 40)
+        restore_plan.FileRow(path, False, 1, 0o600, 0, "a" * 40)
         for path in ("memory/.git/config", "memory/.history.lock", ".jenny/x", "fine.md")
     ]
-    empty = present.Present({}, {}, {}, ())
-    assert [row.path for row in planning.plan(empty, rows).added] == ["fine.md"]
+    empty = restore_plan.CurrentState({}, {}, {}, ())
+    assert [row.path for row in restore_plan.plan_restore(empty, rows).added] == ["fine.md"]
 
 
 def test_odd_names_come_back_to_the_byte(tmp_path: Path) -> None:
@@ -267,3 +271,39 @@ def test_writers_wait_and_go_on_afterwards(made: Any) -> None:
     restore(root, store, shot)
     open_workspace(root, Actor("chat")).write("after.md", b"x")
     assert (root / "after.md").exists()
+
+
+def test_a_line_that_was_edited_by_hand_comes_back(tmp_path: Path) -> None:
+    """A person puts another value in a line's place and restores the file: the old line is back,
+    stands in the prompt, and may be written again. Until then Dream is refused the old value."""
+    root, store, shot = restorer.make(tmp_path / "all")
+    person = open_workspace(root, Actor("browser"))
+    person.write("USER.md", restorer.THEN["USER.md"])
+    person.edit("USER.md", lambda old: (old or b"").replace(b"Lives in Bern", b"Lives in Basel"))
+    with pytest.raises(WriteRefused) as refused:
+        open_workspace(root, Actor("dream")).edit(
+            "USER.md", lambda old: (old or b"") + b"- Lives in Bern\n"
+        )
+    assert refused.value.rule == "forgotten"
+    done = restore(root, store, shot, path="USER.md")
+    assert "- Lives in Bern\n" in (root / "USER.md").read_text()
+    assert "Basel" not in (root / "USER.md").read_text()
+    assert "Lives in Bern" in prompt_files.block("user", root).text
+    assert not done.prepared.left_out
+
+
+@pytest.mark.parametrize("kept", ["- Lives in Bern\n", ""])
+def test_what_stays_away_is_named_with_the_way_to_have_it(tmp_path: Path, kept: str) -> None:
+    """The answer never says that a file is as it was when a forgotten line is not in it, also when
+    nothing had to be written; what it names can be lifted, and comes back then."""
+    root, store, shot = restorer.make(tmp_path / "all")
+    write(root, {"USER.md": f"# User\n\n{kept}".encode()})
+    done = restore(root, store, shot, path="USER.md")
+    said = messages.restored_text("snapshot x", "USER.md", done)
+    assert "as it was in snapshot x, but for what you had forgotten" in said
+    assert "“Has two cats at home” (aaaaaaaaaaaa)" in said
+    assert "forget --lift" in said
+    suppression.lift_tombstone(root, "aaaaaaaaaaaa", Actor("browser"))
+    done = restore(root, store, shot, path="USER.md")
+    assert (root / "USER.md").read_bytes() == restorer.THEN["USER.md"]
+    assert "but for" not in messages.restored_text("snapshot x", "USER.md", done)

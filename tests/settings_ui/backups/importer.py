@@ -27,7 +27,7 @@ from django.db import connections, transaction  # noqa: E402
 
 from jenny.accounts.models import Account, Job, Workspace  # noqa: E402
 from jenny.chat.models import Conversation, Message  # noqa: E402
-from settings_ui.management.backups import taking_in  # noqa: E402
+from settings_ui.services.backups import import_job  # noqa: E402
 from tests.support.backups import PASSPHRASE, bytes_of, exported, furnish, rows_of  # noqa: E402
 from tests.support.dying import die_at  # noqa: E402
 
@@ -83,7 +83,7 @@ def settled() -> None:
     pid = os.fork()
     if not pid:
         row = Workspace.objects.get(slug="bea")
-        taking_in._bury(row)
+        import_job._bury(row)
         files = {
             name: hashlib.sha256(data).hexdigest() for name, data in bytes_of(row.root).items()
         }

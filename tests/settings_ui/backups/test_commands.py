@@ -11,16 +11,17 @@ from django.core.management import CommandError, call_command
 
 from jenny.accounts.models import Account, ApiKey, Job, Workspace
 from jenny.chat.models import Conversation, Message
-from jenny.workspace.backup import checking
-from jenny.workspace.backup.opening import Opened, header_of
+from jenny.workspace.backup import validation
+from jenny.workspace.backup.encryption import Opened, header_of
 from jenny.workspace.files import Actor, open_workspace
-from jenny.workspace.snapshots import shelf
+from jenny.workspace.snapshots.reader import list_snapshots
 from jenny.workspace.versions.history import open_history
-from memory.history import cursors, log, reading
-from memory.history.entries import NewEntry
-from memory.management import snapshots
+from memory import suppression
+from memory.history import cursors, log, reader
+from memory.history.entries import NewHistoryEntry
 from memory.models import DreamEntry, DreamRun, LineOrigin
-from settings_ui.management.backups import entering, settling, taking_in
+from memory.services import snapshots
+from settings_ui.services.backups import import_job, importer, recovery
 from tests.support import hostile_backups
 from tests.support.backups import (
     PASSPHRASE,
@@ -87,10 +88,45 @@ def test_a_backup_moves_to_a_new_workspace_whole(home: Workspace, tmp_path: Path
     turn = said.first().turn_id
     assert {row.run for row in origins} == {f"dream:{run.pk}", f"turn:{turn}"}
     assert DreamEntry.objects.get(workspace=new).place == "set_aside"
-    mine = {shot.id for shot in shelf.snapshots(snapshots.store_of(home))}
-    assert mine <= {shot.id for shot in shelf.snapshots(snapshots.store_of(new))}
+    mine = {shot.id for shot in list_snapshots(snapshots.store_of(home))}
+    assert mine <= {shot.id for shot in list_snapshots(snapshots.store_of(new))}
     with open_history(new.root) as versions:
         assert versions.resolve(run.commits[0]).sha == run.commits[0]
+
+
+def test_a_folder_without_a_workspace_is_not_passed_over(home: Workspace, tmp_path: Path) -> None:
+    """An import into a new workspace asks about a folder of that name; used, its files are in the
+    snapshot before the import, and a backup that cannot be taken in leaves them as they are."""
+    path, bad = tmp_path / "backup", tmp_path / "bad"
+    exported(home, path)
+    bad.write_bytes(HOSTILE["up"]())
+    folder = home.root.with_name("second")
+    folder.mkdir()
+    (folder / "mine.md").write_text("of years")
+    for options in ((), ("--preview",), ("--preview", "--attach")):
+        with pytest.raises(SystemExit):
+            imported(home, path, "--new", "Second", *options)
+    with pytest.raises(SystemExit):
+        imported(home, path, "--attach")
+    assert [row.slug for row in Workspace.objects.all()] == ["bea"]
+    assert [one.name for one in folder.iterdir()] == ["mine.md"]
+    said = refusal(bad, "--new", "Second", "--attach", workspace=home.slug)
+    assert said.endswith("The folder is a workspace now: --workspace second.")
+    assert (folder / "mine.md").read_text() == "of years"
+    assert imported(Workspace.objects.get(slug="second"), path)["removed"] == ["mine.md"]
+    third = home.root.with_name("third")
+    third.mkdir()
+    (third / "mine.md").write_text("of years")
+    told = imported(home, path, "--new", "Third", "--attach")
+    assert (told["workspace"], told["removed"]) == ("third", ["mine.md"])
+    call_command("snapshot", "restore", told["before"], "--yes", workspace="third",
+                 stdout=StringIO())  # fmt: skip
+    assert (third / "mine.md").read_text() == "of years"
+    fourth = home.root.with_name("fourth")
+    fourth.mkdir()
+    (fourth / "mine.md").write_text("of years")
+    assert imported(home, path, "--new", "Fourth", "--new-folder")["workspace"] == "fourth-2"
+    assert [one.name for one in fourth.iterdir()] == ["mine.md"]
 
 
 def test_the_same_file_twice_doubles_nothing(home: Workspace, tmp_path: Path) -> None:
@@ -166,7 +202,7 @@ def test_no_secret_is_in_a_backup(home: Workspace, owner: Account, tmp_path: Pat
         for found in (home.root.parents[1] / folder).rglob("*"):
             assert not found.is_file() or PASSPHRASE.encode() not in found.read_bytes()
     for job in Job.objects.all():
-        assert PASSPHRASE not in json.dumps([job.arguments, job.result, job.sentence])
+        assert PASSPHRASE not in json.dumps([job.arguments, job.result, job.message])
 
 
 def test_keys_that_are_here_stay(home: Workspace, owner: Account, tmp_path: Path) -> None:
@@ -215,7 +251,7 @@ def test_a_full_disk_is_seen_before_anything_is_written(
     path = tmp_path / "backup"
     exported(home, path)
     before, rows = bytes_of(home.root), rows_of()
-    monkeypatch.setattr(checking, "free_bytes", lambda _: 1_000)
+    monkeypatch.setattr(validation, "free_bytes", lambda _: 1_000)
     assert "not enough room" in refusal(path, workspace=home.slug)
     with pytest.raises(CommandError, match="not enough room"):
         call_command("export", str(tmp_path / "other"), workspace=home.slug)
@@ -278,21 +314,21 @@ def test_an_import_that_died_is_finished_or_taken_back(
     def die(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    where = (settling, "finish") if swapped else (entering.engine, "restore")
+    where = (recovery, "finish") if swapped else (importer.engine, "restore")
     with monkeypatch.context() as patch:
         patch.setattr(*where, die)
-        patch.setattr(entering.settling, "settle", lambda *_: False)
+        patch.setattr(importer.recovery, "recover_import", lambda *_: False)
         with pytest.raises(KeyboardInterrupt):
             imported(home, path)
     job = Job.objects.get(kind="import")
     assert "undoing" in job.arguments
-    sentence = taking_in.after_death(job)
+    message = import_job.after_death(job)
     if swapped:
-        assert sentence.startswith("The import itself is finished")
+        assert message.startswith("The import itself is finished")
         assert (home.root / "notes/plan.md").read_bytes() == b"# Plan\n"
         assert Conversation.objects.filter(workspace=home).count() == 1
     else:
-        assert sentence.startswith("Nothing was changed by it")
+        assert message.startswith("Nothing was changed by it")
         assert bytes_of(home.root) == old
         assert rows_of() == rows
 
@@ -300,8 +336,8 @@ def test_an_import_that_died_is_finished_or_taken_back(
 @pytest.mark.parametrize("told", ["", "soon", "2026-13-01", "0001-01-01T00:00:00+14:00"])
 def test_a_backup_that_tells_no_time_is_old(told: str) -> None:
     """Whoever made the file may have written anything there."""
-    assert entering.made_at(told).year == 1970
-    assert entering.made_at("2026-03-01T12:00:00").isoformat() == "2026-03-01T12:00:00+00:00"
+    assert importer.made_at(told).year == 1970
+    assert importer.made_at("2026-03-01T12:00:00").isoformat() == "2026-03-01T12:00:00+00:00"
 
 
 def test_ledgers_of_nonsense_do_not_harm_those_that_are_here(
@@ -327,8 +363,30 @@ def test_ledgers_of_nonsense_do_not_harm_those_that_are_here(
         for name, data in nonsense.items():
             new.writestr(f"workspace/{name}", data)
     imported(home, bad)
-    (entry,) = reading.newest(home.root, 10)
+    (entry,) = reader.newest(home.root, 10)
     assert entry.content == "- The user said hello"
     assert cursors.dream_cursor(home.root) == 1
-    log.append(home.root, [NewEntry("- More")])
-    assert [one.cursor for one in reading.newest(home.root, 10)] == [1, 2]
+    log.append(home.root, [NewHistoryEntry("- More")])
+    assert [one.cursor for one in reader.newest(home.root, 10)] == [1, 2]
+
+
+def test_what_a_backup_lets_be_known_again_is_shown_to_dream_again(
+    home: Workspace, tmp_path: Path
+) -> None:
+    """As when it is lifted by hand: Dream passed over the only entry that says it."""
+    fact = "The boat of Ana is painted red"
+    (entry,) = log.append(home.root, [NewHistoryEntry(f"- [durable] {fact}")]).entries
+    suppression.forget(home.root, fact, Actor("command"))
+    cursors.set_dream_cursor(home.root, entry.cursor, Actor("pipeline", run="test"))
+    ledger = home.root / suppression.PATH
+    here = ledger.read_bytes()
+    (stone,) = suppression.list_tombstones(home.root)
+    suppression.lift_tombstone(home.root, stone.id, Actor("command"))
+    path = tmp_path / "backup"
+    exported(home, path)
+    ledger.write_bytes(here)
+    assert suppression.list_tombstones(home.root) == (stone,)
+    imported(home, path)
+    assert suppression.list_tombstones(home.root) == ()
+    rows = DreamEntry.objects.filter(workspace=home, place="reoffered")
+    assert set(rows.values_list("cursor", flat=True)) == {entry.cursor}

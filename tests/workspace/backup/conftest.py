@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.backup import exporting
-from jenny.workspace.backup.sealing import Header, Sealer
-from jenny.workspace.backup.values import Manifest
+from jenny.workspace.backup import writer
+from jenny.workspace.backup.encryption import Header, Sealer
+from jenny.workspace.backup.format import Manifest
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
-from jenny.workspace.versions.record import commit_pending
+from jenny.workspace.versions.commits import commit_pending
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PASSPHRASE = "correct horse battery staple"
@@ -52,9 +52,9 @@ def make(tmp_path: Path, root: Path) -> Make:
         shot = create(store, root, "export", now=NOW).snapshot
         buffer = io.BytesIO()
         with store.open() as repo:
-            contents = exporting.Contents(repo, shot, root / "memory/.git", {TABLE: rows})
+            contents = writer.Contents(repo, shot, root / "memory/.git", {TABLE: rows})
             sink = buffer if plain else Sealer(buffer, HEADER, KEY)
-            exporting.write(sink, contents, Manifest("source", "mine", NOW.isoformat(), "1"))
+            writer.write_backup(sink, contents, Manifest("source", "mine", NOW.isoformat(), "1"))
         if not plain:
             sink.close()
         path = tmp_path / name

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.backup import checking, joining
-from jenny.workspace.backup.checking import Backup
-from jenny.workspace.backup.sealing import Sealer
+from jenny.workspace.backup import histories, validation
+from jenny.workspace.backup.encryption import Sealer
+from jenny.workspace.backup.validation import Backup
 from jenny.workspace.errors import BackupRefused
-from jenny.workspace.snapshots import reading
+from jenny.workspace.snapshots import reader
 from jenny.workspace.snapshots.store import Store
+from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import commit_pending
 from tests.support import hostile_backups
 from tests.workspace.backup.conftest import HEADER, KEY, TABLE, Make
 
@@ -98,13 +98,16 @@ def test_history_joins_what_is_there_and_nothing_is_doubled(tmp_path: Path, make
         history = backup.fetch_history(tmp_path)
     assert history.snapshots is not None
     assert history.versions is not None
-    assert joining.new_snapshots(store, history.snapshots) == 2
-    assert [joining.join_snapshots(store, history.snapshots) for _ in range(2)] == [2, 0]
-    assert [joining.join_versions(other, history.versions) for _ in range(2)] == ["joined", "none"]
+    assert histories.new_snapshots(store, history.snapshots) == 2
+    assert [histories.join_snapshots(store, history.snapshots) for _ in range(2)] == [2, 0]
+    assert [histories.join_versions(other, history.versions) for _ in range(2)] == [
+        "joined",
+        "none",
+    ]
     with store.open() as repo:
         shot = store.get(repo, store.resolve("latest"))
-        row = reading.file(repo, shot, "memory/MEMORY.md")
-        assert b"".join(reading.content(repo, row)) == b"one\r\nthree\r\n"
+        row = reader.find_file(repo, shot, "memory/MEMORY.md")
+        assert b"".join(reader.read_content(repo, row)) == b"one\r\nthree\r\n"
     with open_history(other) as versions:
         assert versions.file_as_of("memory/MEMORY.md", versions.tip or "") == b"one\r\nthree\r\n"
         assert len(versions.log()) == 3
@@ -126,9 +129,9 @@ def test_versions_of_the_same_line_go_on(tmp_path: Path, root: Path, make: Make)
         backup.check_files()
         versions = backup.fetch_history(tmp_path).versions
     assert versions is not None
-    assert joining.join_versions(root, versions) == "none"
+    assert histories.join_versions(root, versions) == "none"
     (fresh / "memory").mkdir()
-    assert joining.join_versions(fresh, versions) == "taken"
+    assert histories.join_versions(fresh, versions) == "taken"
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -140,7 +143,7 @@ def test_a_hostile_backup_is_refused(tmp_path: Path, name: str) -> None:
     path.write_bytes(HOSTILE[name]())
     with pytest.raises(BackupRefused) as found:
         check(path, spool)
-    assert "Nothing was changed." in found.value.sentence
+    assert "Nothing was changed." in found.value.message
     assert {entry.name for entry in tmp_path.iterdir()} == {"in", "spool"}
     assert {entry.name for entry in spool.iterdir()} <= {"versions.git", "snapshots.git"}
 
@@ -161,7 +164,7 @@ def test_a_zip_with_a_pipe_in_its_place_is_refused(tmp_path: Path, make: Make) -
 def test_no_room_is_seen_before_anything_is_written() -> None:
     """The sentence says how much is needed."""
     with pytest.raises(BackupRefused, match=r"2\.0 GB are needed and 1\.0 GB are free"):
-        checking.check_space(1_000_000_000, 2_000_000_000)
+        validation.check_space(1_000_000_000, 2_000_000_000)
 
 
 def test_names_that_do_not_work_everywhere_stay_in_the_snapshot(
@@ -175,7 +178,7 @@ def test_names_that_do_not_work_everywhere_stay_in_the_snapshot(
     with Backup(path, KEY, {TABLE}) as backup:
         backup.check_files()
         assert len(backup.manifest.left_out) == 2
-        assert any("odd" in sentence for sentence in backup.manifest.left_out)
+        assert any("odd" in message for message in backup.manifest.left_out)
 
 
 def test_header_and_key_are_of_one_file(make: Make) -> None:

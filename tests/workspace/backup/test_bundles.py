@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.backup import bundles, unbundling
+from jenny.workspace.backup import bundles
 from jenny.workspace.git.objects import TreeEntry, encode_commit, encode_tree
 from jenny.workspace.snapshots.objects import Objects, PackBatch
 
@@ -27,8 +27,8 @@ def test_a_bundle_is_read_again(tmp_path: Path, size: int, kind: str) -> None:
         )
         batch.finish()
         out: list[bytes] = []
-        bundles.write(repo, {"refs/heads/main": commit}, out.append)
-    found = unbundling.unbundle(unbundling.every([b"".join(out)]), tmp_path / "b.git")
+        bundles.write_bundle(repo, {"refs/heads/main": commit}, out.append)
+    found = bundles.unbundle(bundles.all_refs([b"".join(out)]), tmp_path / "b.git")
     assert found.refs == {"refs/heads/main": commit}
     with Objects(found.path) as again:
         assert [again.blob(row.sha) for row in rows] == [data, b"small", data + b"!", b"last"]

@@ -19,7 +19,7 @@ snapshots: keepFor
 
 
 def test_every_key_of_the_contract_has_its_row() -> None:
-    """Users and their scripts may rely on these keys; beyond them only `thinking` exists."""
+    """Users and their scripts may rely on these keys; beyond them only a few exist."""
     wanted, section = set(), ""
     for word in CONTRACT.split():
         if word.endswith(":"):
@@ -28,7 +28,11 @@ def test_every_key_of_the_contract_has_its_row() -> None:
             wanted.add(f"{section}.{word}")
     keys = [field.key for field in FIELDS]
     assert len(keys) == len(set(keys))
-    assert set(keys) - wanted == {"modelPresets.*.thinking", "privacy.pauseModelCalls"}
+    assert set(keys) - wanted == {
+        "agents.defaults.relatedLines",
+        "modelPresets.*.thinking",
+        "privacy.pauseModelCalls",
+    }
     assert wanted <= set(keys)
     assert set(BY_KEY) | {f"modelPresets.*.{name}" for name in PRESET_FIELDS} == set(keys)
 
@@ -87,6 +91,9 @@ RIGHT = [
     ("agents.defaults.dream.reviewEveryRuns", 1, 1),
     ("agents.defaults.dream.cron", None, ""),
     ("agents.defaults.dream.cron", "0 */4 * * *", "0 */4 * * *"),
+    ("agents.defaults.dream.cron", "5/15 22-3 29 2 FRI-mon", "5/15 22-3 29 2 FRI-mon"),
+    ("agents.defaults.dream.cron", " @daily ", "@daily"),
+    ("agents.defaults.dream.cron", "0 9 L * 7", "0 9 L * 7"),
     ("agents.defaults.dream.cron", "*/5  1,2 1-15/2 jan-MAR mon", "*/5 1,2 1-15/2 jan-MAR mon"),
     ("snapshots.keepFor", "forever", "forever"),
 ]
@@ -122,7 +129,17 @@ WRONG = [
     ("agents.defaults.dream.cron", "every day"),
     ("agents.defaults.dream.cron", "60 * * * *"),
     ("agents.defaults.dream.cron", "* * * *"),
-    ("agents.defaults.dream.cron", "5-1 * * * *"),
+    ("agents.defaults.dream.cron", "0 0 30 2 *"),
+    ("agents.defaults.dream.cron", "0 0 31 4,6,9,11 *"),
+    ("agents.defaults.dream.cron", "*/90 * * * *"),
+    ("agents.defaults.dream.cron", "@reboot"),
+    ("agents.defaults.dream.cron", "H * * * *"),
+    ("agents.defaults.dream.cron", "R * * * *"),
+    ("agents.defaults.dream.cron", "0 0 * * * *"),
+    ("agents.defaults.dream.cron", "1" * 300 + " * * * *"),
+    ("agents.defaults.dream.cron", "1,,2 * * * *"),
+    ("agents.defaults.dream.cron", "１ * * * *"),
+    ("agents.defaults.dream.cron", "0 0 * * 8"),
     ("agents.defaults.dream.cron", "*/0 * * * *"),
     ("agents.defaults.dream.cron", "0 0 * foo *"),
     ("agents.defaults.dream.cron", "0 0 0 * *"),

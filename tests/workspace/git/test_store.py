@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jenny.workspace.errors import StoreBroken, StoreBusy, VersionsOff
-from jenny.workspace.git import packing, refs, trees
+from jenny.workspace.git import packs, refs, trees
 from jenny.workspace.git.objects import TreeEntry, id_of
 from jenny.workspace.git.store import MAIN, Repository
 
@@ -131,21 +131,21 @@ def test_objects_of_other_gits_are_read(tmp_path: Path):
 def test_many_commits_leave_few_files(repo: Repository):
     """Packs are joined as they come, each object copied a handful of times; nothing is lost."""
     copied = 0
-    join = packing.join
+    join = packs.join_packs
 
     def counted(folder, chosen):
         nonlocal copied
         copied += sum(pack.count for pack in chosen)
         join(folder, chosen)
 
-    packing.join = counted
+    packs.join_packs = counted
     try:
         ids = []
         for number in range(120):
             ids.append(commit(repo, {f"skills/s{number % 50}/SKILL.md": b"%d" % number}))
             repo.tidy()
     finally:
-        packing.join = join
+        packs.join_packs = join
     files = [path for path in repo.git_dir.rglob("*") if path.is_file()]
     assert len(files) < 60
     objects = int(git(repo.git_dir, "rev-list", "--all", "--objects", "--count"))

@@ -14,9 +14,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from jenny.workspace.snapshots import pruning, retention, shelf
+from jenny.workspace.snapshots import reader, retention
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from tests.support import dying
 from tests.workspace.snapshots.conftest import START, put
 
@@ -81,8 +81,10 @@ def prune(folder: Path) -> None:
     """Let the oldest go, and what they alone needed."""
     store = store_in(folder)
     now = START + timedelta(days=1000)
-    plan = retention.plan(shelf.snapshots(store), "month", now=now, zone=START.tzinfo)
-    pruning.prune(store, plan, grace_seconds=-1)
+    plan = retention.plan_retention(
+        reader.list_snapshots(store), "month", now=now, zone=START.tzinfo
+    )
+    retention.prune_snapshots(store, plan, grace_seconds=-1)
 
 
 def work(folder: Path, start: int) -> None:

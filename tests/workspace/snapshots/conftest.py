@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.snapshots import reading, shelf
+from jenny.workspace.snapshots import reader
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from jenny.workspace.snapshots.values import Outcome, Snapshot
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -76,8 +76,8 @@ def contents(store: Store, shot: Snapshot) -> dict[str, bytes]:
     """Every file of a snapshot, read through the store."""
     with store.open() as repo:
         return {
-            row.path: b"".join(reading.content(repo, row))
-            for row in reading.every(repo, shot)
+            row.path: b"".join(reader.read_content(repo, row))
+            for row in reader.list_files(repo, shot)
             if not row.is_folder
         }
 
@@ -96,7 +96,7 @@ def on_disk(root: Path) -> dict[str, bytes]:
 
 def numbers(store: Store) -> list[int]:
     """The numbers of the snapshots that are listed, newest first."""
-    return [shot.number for shot in shelf.snapshots(store)]
+    return [shot.number for shot in reader.list_snapshots(store)]
 
 
 def git(store: Store, *words: str) -> str:

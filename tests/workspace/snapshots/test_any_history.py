@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jenny.workspace.snapshots import comparing, pruning, retention, shelf, verifying
+from jenny.workspace.snapshots import comparison, reader, retention
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from tests.workspace.snapshots.conftest import START, contents, fsck, git, on_disk
 
 PATHS = st.sampled_from(["a.md", "b.md", "d/a.md", "d/e/f.md", "%41.md", ".gitignore", "ü\n.md"])
@@ -79,18 +79,20 @@ def test_snapshots_are_exact_and_share_what_is_the_same(steps):
             assert outcome.is_new == (state(root) != last)
             last = state(root)
             held[outcome.snapshot.id] = on_disk(root)
-        shots = shelf.snapshots(store)
+        shots = reader.list_snapshots(store)
         assert {shot.id: contents(store, shot) for shot in shots} == held
         distinct = {data for files in held.values() for data in files.values()}
         with store.open() as repo:
-            every = [shot for shot in shots if verifying.verify(repo, shot)]
+            every = [shot for shot in shots if reader.verify_snapshot(repo, shot)]
             assert every == []
-            assert comparing.with_now(store, repo, shots[0], root).rows == ()
+            assert comparison.with_now(store, repo, shots[0], root).rows == ()
         names = git(store, "ls-tree", "-r", "--object-only", shots[0].commit + ":files").split()
         assert len(set(names)) <= len(distinct)
         fsck(store)
-        plan = retention.plan(shots, "week", now=START + timedelta(days=999), zone=START.tzinfo)
-        pruning.prune(store, plan, grace_seconds=-1)
-        left = {shot.id: contents(store, shot) for shot in shelf.snapshots(store)}
+        plan = retention.plan_retention(
+            shots, "week", now=START + timedelta(days=999), zone=START.tzinfo
+        )
+        retention.prune_snapshots(store, plan, grace_seconds=-1)
+        left = {shot.id: contents(store, shot) for shot in reader.list_snapshots(store)}
         assert left == {name: files for name, files in held.items() if name in left}
         assert len(left) == min(len(held), 20)

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jenny.workspace.names import is_git
-from jenny.workspace.snapshots import reading
-from jenny.workspace.snapshots.naming import from_stored, to_stored
+from jenny.workspace.snapshots import reader
 from jenny.workspace.snapshots.scan import DEEPEST, scan
+from jenny.workspace.snapshots.trees import from_stored, to_stored
 from tests.workspace.snapshots.conftest import contents, fsck, git, on_disk, put
 
 
 def sentences(outcome) -> dict[str, str]:
     """What was skipped, and why."""
-    return {row.path: row.sentence for row in outcome.skipped}
+    return {row.path: row.message for row in outcome.skipped}
 
 
 def test_links_are_named_never_followed(store, root, take, tmp_path):
@@ -38,7 +38,7 @@ def test_links_are_named_never_followed(store, root, take, tmp_path):
     assert all("is a link, which is skipped" in told for told in sentences(outcome).values())
     assert contents(store, outcome.snapshot) == on_disk(root)
     with store.open() as repo:
-        assert tuple(reading.skipped(repo, outcome.snapshot)) == outcome.skipped
+        assert tuple(reader.read_skipped(repo, outcome.snapshot)) == outcome.skipped
     assert b"secret" not in b"".join(contents(store, outcome.snapshot).values())
     fsck(store)
 
@@ -55,7 +55,7 @@ def test_what_is_no_file_is_skipped(store, root, take):
 
 def test_a_file_that_becomes_a_link_or_pipe_is_not_followed(store, root, take, monkeypatch):
     """Between the look and the reading a file is replaced by a link out, and another by a pipe."""
-    from jenny.workspace.snapshots import contents as reading_files
+    from jenny.workspace.snapshots import trees as reading_files
 
     secret = root.parent / "secret.md"
     secret.write_bytes(b"secret")
@@ -235,13 +235,13 @@ def test_what_may_not_be_read_is_skipped(store, root, take):
     script = (
         "import json, os, sys\nfrom pathlib import Path\nfrom datetime import datetime, UTC\n"
         "from jenny.workspace.snapshots.store import Store\n"
-        "from jenny.workspace.snapshots.taking import create\n"
+        "from jenny.workspace.snapshots.create import create\n"
         "warm, now = Path(sys.argv[3]), datetime.now(UTC)\n"
         "create(Store(warm / 'warm.git'), warm, 'manual', now=now)  # loads all that it needs\n"
         "if os.geteuid() == 0:\n    os.setgid(65534)\n    os.setuid(65534)\n"
         "root = Path(sys.argv[2])\n"
         "outcome = create(Store(Path(sys.argv[1])), root, 'manual', now=now)\n"
-        "print(json.dumps({row.path: row.sentence for row in outcome.skipped}))\n"
+        "print(json.dumps({row.path: row.message for row in outcome.skipped}))\n"
     )
     warm = root.parent / "warm"
     warm.mkdir()

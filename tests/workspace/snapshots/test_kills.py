@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace.snapshots import shelf, verifying
+from jenny.workspace.snapshots import reader
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
 from tests.support.chance import seed
 from tests.support.dying import told
 from tests.support.waiting import wait_until
@@ -33,9 +33,9 @@ def sound(store: Store) -> list[int]:
     """The numbers of the snapshots, each of which is whole, by our own look and by git's."""
     if not store.exists:
         return []
-    shots = shelf.snapshots(store)
+    shots = reader.list_snapshots(store)
     with store.open() as repo:
-        assert [verifying.verify(repo, shot) for shot in shots] == [[]] * len(shots)
+        assert [reader.verify_snapshot(repo, shot) for shot in shots] == [[]] * len(shots)
     assert len(shots) == len(store.ids())
     fsck(store)
     return [shot.number for shot in shots]

@@ -3,7 +3,7 @@
 import pytest
 
 from jenny.workspace.errors import SnapshotUnknown
-from jenny.workspace.snapshots import comparing, reading
+from jenny.workspace.snapshots import comparison, reader
 from tests.workspace.snapshots.conftest import put
 
 
@@ -18,8 +18,8 @@ def test_folders_first(store, root, take):
     put(root, "Z.md", b"z")
     shot = take().snapshot
     with store.open() as repo:
-        found = reading.folder(repo, shot)
-        inner = reading.folder(repo, shot, "/skills/tax/")
+        found = reader.read_folder(repo, shot)
+        inner = reader.read_folder(repo, shot, "/skills/tax/")
     assert [row.path for row in found] == [
         "memory", "skills", "uploads", "USER.md", "Z.md", "a.md",
     ]  # fmt: skip
@@ -34,9 +34,9 @@ def test_what_is_not_in_it(store, take, path):
     """A file that a snapshot does not have is said not to be there; no path leads elsewhere."""
     shot = take().snapshot
     with store.open() as repo, pytest.raises(SnapshotUnknown, match="has no file"):
-        reading.file(repo, shot, path)
+        reader.find_file(repo, shot, path)
     with store.open() as repo, pytest.raises(SnapshotUnknown, match="has no folder"):
-        reading.folder(repo, shot, "USER.md")
+        reader.read_folder(repo, shot, "USER.md")
 
 
 def test_two_snapshots(store, root, take):
@@ -47,9 +47,9 @@ def test_two_snapshots(store, root, take):
     (root / "uploads/picture.png").unlink()
     new = take().snapshot
     with store.open() as repo:
-        compared = comparing.with_another(repo, old, new)
-        texts = {row.path: comparing.text(repo, compared, row, root) for row in compared.rows}
-        back = comparing.with_another(repo, new, old)
+        compared = comparison.with_another(repo, old, new)
+        texts = {row.path: comparison.text(repo, compared, row, root) for row in compared.rows}
+        back = comparison.with_another(repo, new, old)
     assert rows(compared) == {
         "USER.md": "changed",
         "new/deep/file.md": "added",
@@ -68,9 +68,9 @@ def test_now(store, root, take):
     (root / "uploads").joinpath("link").symlink_to("/etc/passwd")
     before = sorted((str(path), path.lstat().st_mtime_ns) for path in store.path.rglob("*"))
     with store.open() as repo:
-        compared = comparing.with_now(store, repo, old, root)
+        compared = comparison.with_now(store, repo, old, root)
         (row,) = compared.rows
-        assert "+Bo" in comparing.text(repo, compared, row, root)
+        assert "+Bo" in comparison.text(repo, compared, row, root)
     assert [one.path for one in compared.skipped] == ["uploads/link"]
     after = sorted((str(path), path.lstat().st_mtime_ns) for path in store.path.rglob("*"))
     assert after == before
@@ -83,7 +83,7 @@ def test_a_folder_became_a_file(store, root, take):
     (root / "thing").unlink()
     put(root, "thing/inner.md", b"inner")
     with store.open() as repo:
-        assert rows(comparing.with_now(store, repo, old, root)) == {
+        assert rows(comparison.with_now(store, repo, old, root)) == {
             "thing": "removed",
             "thing/inner.md": "added",
         }
@@ -94,9 +94,9 @@ def test_only_permissions(store, root, take):
     old = take().snapshot
     (root / "USER.md").chmod(0o755)
     with store.open() as repo:
-        compared = comparing.with_now(store, repo, old, root)
+        compared = comparison.with_now(store, repo, old, root)
         (row,) = compared.rows
-        told = comparing.text(repo, compared, row, root)
+        told = comparison.text(repo, compared, row, root)
     assert told == "Only its permissions or line ends differ."
 
 
@@ -110,10 +110,10 @@ def test_diffs_are_bounded(store, root, take):
     put(root, "long.md", b"".join(b"%d\n" % -number for number in range(5000)))
     put(root, "hard.md", b"b\na\na\n" * 5000)
     with store.open() as repo:
-        compared = comparing.with_now(store, repo, old, root)
-        texts = {row.path: comparing.text(repo, compared, row, root) for row in compared.rows}
+        compared = comparison.with_now(store, repo, old, root)
+        texts = {row.path: comparison.text(repo, compared, row, root) for row in compared.rows}
     assert texts["large.txt"] == ("It is too large to be shown line by line (500.0 kB → 500.0 kB).")
-    assert all(len(text) < comparing.TEXT_CHARS + 200 for text in texts.values())
+    assert all(len(text) < comparison.TEXT_CHARS + 200 for text in texts.values())
     assert "more lines" in texts["long.md"]
 
 
@@ -123,8 +123,8 @@ def test_a_comparison_with_now_follows_no_link(store, root, take, tmp_path):
     put(root, "USER.md", b"changed")
     put(tmp_path, "secret.md", b"secret")
     with store.open() as repo:
-        compared = comparing.with_now(store, repo, old, root)
+        compared = comparison.with_now(store, repo, old, root)
         (row,) = compared.rows
         (root / "USER.md").unlink()
         (root / "USER.md").symlink_to(tmp_path / "secret.md")
-        assert "secret" not in comparing.text(repo, compared, row, root)
+        assert "secret" not in comparison.text(repo, compared, row, root)

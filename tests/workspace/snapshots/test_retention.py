@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jenny.workspace.snapshots.retention import HORIZONS, NEWEST, is_shorter, plan
+from jenny.workspace.retention import NEWEST_SNAPSHOTS as NEWEST
+from jenny.workspace.retention import SNAPSHOT_HORIZONS as HORIZONS
+from jenny.workspace.snapshots.retention import keeps_shorter, plan_retention
 from jenny.workspace.snapshots.values import Changes, Plan, Snapshot
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -36,7 +38,7 @@ def shots(*ages: timedelta) -> list[Snapshot]:
 
 def planned(rows: list[Snapshot], keep_for: str = "forever", **options) -> Plan:
     """The plan at the tests' time."""
-    return plan(rows, keep_for, **{"now": NOW, "zone": UTC, **options})
+    return plan_retention(rows, keep_for, **{"now": NOW, "zone": UTC, **options})
 
 
 def each(days: range) -> list[timedelta]:
@@ -92,13 +94,13 @@ def test_pinned_ones_stay():
 def test_the_plan_says_what_goes():
     """Before anything is deleted, the sentence says how many go and why."""
     rows = shots(*each(range(1000, 1025)))
-    assert planned(rows, "month").sentence == (
+    assert planned(rows, "month").message == (
         "To be deleted: 5 snapshots from before the horizon (2023-05-12 to 2023-05-16). "
         "20 snapshots stay."
     )
-    assert planned(rows).sentence == "Nothing is to be deleted; 25 snapshots stay."
+    assert planned(rows).message == "Nothing is to be deleted; 25 snapshots stay."
     same_day = shots(*[timedelta(days=50, minutes=number) for number in range(3)], *each(range(20)))
-    assert planned(same_day).sentence == (
+    assert planned(same_day).message == (
         "To be deleted: 2 snapshots of days older than 30 days, of which the last one stays. "
         "21 snapshots stay."
     )
@@ -110,7 +112,7 @@ def test_shorter():
     assert list(HORIZONS) == order
     for index, one in enumerate(order):
         for other in order:
-            assert is_shorter(one, other) == (index < order.index(other))
+            assert keeps_shorter(one, other) == (index < order.index(other))
 
 
 AGES = st.lists(st.integers(-10_000, 800 * 86_400), max_size=120)

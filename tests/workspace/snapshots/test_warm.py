@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jenny.workspace.snapshots.contents import Reader
+from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.scan import scan
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.taking import create
+from jenny.workspace.snapshots.trees import FileReader
 from tests.support.waiting import wait_until
 from tests.workspace.snapshots.conftest import START, contents, fsck, on_disk, put
 from tests.workspace.snapshots.test_any_history import STEPS, do
@@ -28,7 +28,7 @@ def soon():
     """What changed is believed to be over after 20 ms instead of two seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("jenny.workspace.snapshots.scan._DOUBT_NS", _SHORT_NS)
-        patch.setattr("jenny.workspace.snapshots.stamps._DOUBT_NS", _SHORT_NS)
+        patch.setattr("jenny.workspace.snapshots.scan._DOUBT_NS", _SHORT_NS)
         yield
 
 
@@ -43,13 +43,13 @@ def settle(root: Path) -> None:
 def taken_paths(monkeypatch):
     """The files that were opened for a snapshot."""
     opened: list[str] = []
-    real = Reader._open
+    real = FileReader._open
 
     def recording(self, path):
         opened.append(path)
         return real(self, path)
 
-    monkeypatch.setattr(Reader, "_open", recording)
+    monkeypatch.setattr(FileReader, "_open", recording)
     return opened
 
 
@@ -149,7 +149,7 @@ def test_what_another_process_took_meanwhile(store, root, take):
     script = (
         "import sys\nfrom datetime import UTC, datetime\nfrom pathlib import Path\n"
         "from jenny.workspace.snapshots.store import Store\n"
-        "from jenny.workspace.snapshots.taking import create\n"
+        "from jenny.workspace.snapshots.create import create\n"
         "root = Path(sys.argv[2])\n(root / 'USER.md').write_text('# Other\\n')\n"
         "create(Store(Path(sys.argv[1])), root, 'auto', now=datetime.now(UTC))\n"
     )

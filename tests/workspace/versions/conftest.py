@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from jenny.workspace import rules
+from jenny.workspace import write_rules
 from jenny.workspace.files import Actor, Workspace, open_workspace, register_rule
-from jenny.workspace.versions import observer, outside, sieve
-from jenny.workspace.versions.record import Recorded, RunNote, begin_run, commit_pending, commit_run
+from jenny.workspace.versions import commits, undo
+from jenny.workspace.versions.commits import (
+    Recorded,
+    RunNote,
+    begin_run,
+    commit_pending,
+    commit_run,
+)
 
 CLEAN = {
     "PATH": os.environ["PATH"],
@@ -26,10 +32,10 @@ CLEAN = {
 def noted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes are noted, as they are once the apps are loaded; no rule of the memory asks."""
     for table in ("_checking", "_acting", "_acting_on_acts", "_companions"):
-        monkeypatch.setattr(rules, table, {})
-    monkeypatch.setattr(outside, "_listeners", {})
-    monkeypatch.setattr(sieve, "_sieves", {})
-    register_rule(observer.observe, acts=True)
+        monkeypatch.setattr(write_rules, table, {})
+    monkeypatch.setattr(commits, "_listeners", {})
+    monkeypatch.setattr(undo, "_filters", {})
+    register_rule(commits.log_write, acts=True)
 
 
 @pytest.fixture

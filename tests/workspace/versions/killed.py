@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 
 from jenny.workspace.files import Actor, open_workspace, register_rule
-from jenny.workspace.versions import observer
+from jenny.workspace.versions import commits
+from jenny.workspace.versions.commits import RunNote, begin_run, commit_pending, commit_run
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import RunNote, begin_run, commit_pending, commit_run
 from jenny.workspace.versions.undo import undo
 from tests.support import dying
 
@@ -149,7 +149,7 @@ def write(root: Path, kind: str, times: int) -> None:
 
 
 if __name__ == "__main__":
-    register_rule(observer.observe, acts=True)
+    register_rule(commits.log_write, acts=True)
     command, *rest = sys.argv[1:]
     if command == "write":
         write(Path(rest[0]), rest[1], int(rest[2]))

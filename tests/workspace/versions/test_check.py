@@ -2,16 +2,15 @@
 
 import shutil
 
-from jenny.workspace.versions.check import check
-from jenny.workspace.versions.record import commit_pending
+from jenny.workspace.versions.commits import check_versions, commit_pending
 
 
 def test_a_whole_store_is_no_finding(root, dream):
     """Nothing to say where all is well, nor before the first version."""
     dream.run({"USER.md": b"A\n"})
-    assert list(check(root, repair=False)) == []
+    assert list(check_versions(root, repair=False)) == []
     shutil.rmtree(root / "memory" / ".git")
-    assert list(check(root, repair=False)) == []
+    assert list(check_versions(root, repair=False)) == []
 
 
 def test_a_damaged_store_has_a_cure_that_works(root, dream, tmp_path):
@@ -20,13 +19,13 @@ def test_a_damaged_store_has_a_cure_that_works(root, dream, tmp_path):
     for pack in (root / "memory" / ".git" / "objects" / "pack").glob("*.pack"):
         pack.chmod(0o644)
         pack.write_bytes(pack.read_bytes()[:40])
-    (found,) = check(root, repair=True)
+    (found,) = check_versions(root, repair=True)
     assert found.is_open
     assert found.path == "memory/.git"
-    assert "Versions of the memory files are off: " in found.sentence
+    assert "Versions of the memory files are off: " in found.message
     (root / "memory" / ".git").rename(tmp_path / "aside")
     assert [row.kind for row in commit_pending(root).versions] == ["first"]
-    assert list(check(root, repair=False)) == []
+    assert list(check_versions(root, repair=False)) == []
     assert (root / "USER.md").read_bytes() == b"A\n"
 
 
@@ -36,6 +35,6 @@ def test_files_too_large_for_versions_are_named(root, tmp_path):
         file.truncate(32_000_001)
     (root / "SOUL.md").rename(tmp_path / "SOUL.md")
     (root / "SOUL.md").symlink_to(tmp_path / "SOUL.md")
-    (found,) = check(root, repair=False)
+    (found,) = check_versions(root, repair=False)
     assert (found.path, found.level) == ("USER.md", "note")
-    assert found.sentence == "It has 32,000,001 bytes, so no versions of it are kept."
+    assert found.message == "It has 32,000,001 bytes, so no versions of it are kept."

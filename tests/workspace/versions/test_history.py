@@ -10,8 +10,8 @@ from jenny.workspace import diffs
 from jenny.workspace.errors import VersionAmbiguous, VersionUnknown
 from jenny.workspace.git.store import Repository
 from jenny.workspace.versions import messages
+from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import commit_pending
 from jenny.workspace.versions.undo import undo
 
 
@@ -130,7 +130,7 @@ def test_who_made_a_commit_with_git_is_foreign(root, dream, git):
 def test_files_as_they_were(root, dream, monkeypatch):
     """What did Jenny know on that day: any file, as of any version or time."""
     clock = [1_800_000_000]
-    monkeypatch.setattr("jenny.workspace.versions.record.time.time", lambda: clock[0])
+    monkeypatch.setattr("jenny.workspace.versions.commits.time.time", lambda: clock[0])
     shas = []
     for number in range(4):
         clock[0] += 86_400
@@ -154,7 +154,7 @@ def test_versions_never_go_back_in_time(root, dream, monkeypatch):
     sha = dream.run({"USER.md": b"1\n"})
     with open_history(root) as history:
         when = history.version(sha).when
-    monkeypatch.setattr("jenny.workspace.versions.record.time.time", lambda: 1000.0)
+    monkeypatch.setattr("jenny.workspace.versions.commits.time.time", lambda: 1000.0)
     later = dream.run({"USER.md": b"2\n"})
     with open_history(root) as history:
         assert history.version(later).when == when

@@ -11,8 +11,8 @@ import pytest
 
 from jenny.workspace.errors import LockTimeout
 from jenny.workspace.locks import Level, hold
+from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import commit_pending
 from jenny.workspace.versions.undo import plan_undo, undo
 from tests.support.waiting import wait_until
 

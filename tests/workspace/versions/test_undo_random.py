@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
-from jenny.workspace.versions.record import commit_pending
-from jenny.workspace.versions.tracked import CURSOR
+from jenny.workspace.versions.tracked_files import CURSOR
 from jenny.workspace.versions.undo import undo
 from tests.workspace.versions.conftest import Dreamer, git_in
 

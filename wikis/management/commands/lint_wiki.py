@@ -1,4 +1,4 @@
-"""``lint_wiki``: what is wrong with a wiki, in words."""
+"""``lint_wiki``: list the problems of a wiki."""
 
 import sys
 from dataclasses import asdict
@@ -7,15 +7,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
 from wikis import lint
-from wikis.index.known import index_of
+from wikis.page_index import index_of
 
 
-class Command(AnsweringCommand):
-    """Look through a wiki."""
-
+class Command(JSONCommand):
     help = (
         "Say what is wrong with a wiki: dead links, orphans, pages that are not in the index, "
         "wanted pages, duplicates, a missing scope, unreadable files. Succeeds only when there is "
@@ -24,32 +22,30 @@ class Command(AnsweringCommand):
     is_fine = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which wiki."""
         super().add_arguments(parser)
         parser.add_argument("name", metavar="NAME", help="the wiki's name")
         parser.add_argument("--workspace", default="", metavar="SLUG", help="which workspace")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Answer, and fail when something is wrong."""
+        """List the problems, and fail when there are any."""
         super().handle(*args, **options)
         if not self.is_fine:
             sys.exit(1)
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Look through it."""
         row = workspace_called(options["workspace"])
         index = index_of(row.root, settings.JENNY_DATA.cache / "wikis" / f"{row.pk}.sqlite3")
         try:
             report = lint.lint(index, index.known(options["name"]))
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         self.is_fine = not report.findings
         lines = [f"{report.name}: {report.looked_at:,} pages, {_counted(len(report.findings))}"]
         for _, label, rows in report.by_kind():
-            lines += [f"  {label}", *(f"    {row.path or '-'}: {row.sentence}" for row in rows)]
+            lines += [f"  {label}", *(f"    {row.path or '-'}: {row.message}" for row in rows)]
         return {
             "ok": self.is_fine,
-            "sentence": "\n".join(lines),
+            "message": "\n".join(lines),
             "workspace": row.slug,
             "wiki": report.name,
             "pages": report.looked_at,

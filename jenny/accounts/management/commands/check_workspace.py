@@ -1,4 +1,4 @@
-"""``check_workspace``: what is broken, oversized, skipped or stale, in words, with the cure."""
+"""``check_workspace``: list broken, oversized, skipped or stale things, each with its cure."""
 
 import sys
 from dataclasses import asdict
@@ -7,14 +7,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from jenny.accounts.checks import row_findings
-from jenny.accounts.management.answering import AnsweringCommand
 from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import JSONCommand
 from jenny.workspace.check import Finding, check_workspace
 
 
-class Command(AnsweringCommand):
-    """Look through workspaces."""
-
+class Command(JSONCommand):
     help = (
         "Say what is broken, oversized, skipped or stale in the workspaces, with the cure. "
         "Succeeds only when nothing is wrong; notes are no fault."
@@ -22,7 +20,6 @@ class Command(AnsweringCommand):
     is_fine = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which workspace, and whether to repair."""
         super().add_arguments(parser)
         parser.add_argument("--workspace", metavar="SLUG", help="only this one (all of them)")
         parser.add_argument(
@@ -30,13 +27,12 @@ class Command(AnsweringCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Answer, and fail when something is wrong."""
+        """Print the findings, and fail when something is wrong."""
         super().handle(*args, **options)
         if not self.is_fine:
             sys.exit(1)
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Look through them."""
         repair = options["repair"]
         results = {
             row.slug: check_workspace(row.root, repair=repair) + row_findings(row, repair=repair)
@@ -45,7 +41,7 @@ class Command(AnsweringCommand):
         self.is_fine = not any(found.is_open for rows in results.values() for found in rows)
         return {
             "ok": self.is_fine,
-            "sentence": "\n".join(_told(slug, rows) for slug, rows in results.items())
+            "message": "\n".join(_told(slug, rows) for slug, rows in results.items())
             or "There is no workspace yet.",
             "workspaces": [
                 {
@@ -59,7 +55,7 @@ class Command(AnsweringCommand):
 
 
 def _workspaces(wanted: str | None) -> list[Workspace]:
-    """The workspaces to look through.
+    """Return the workspaces to check.
 
     :raises CommandError: there is none of that name.
     """
@@ -74,11 +70,10 @@ def _workspaces(wanted: str | None) -> list[Workspace]:
 
 
 def _told(slug: str, findings: list[Finding]) -> str:
-    """A workspace's findings for a reader."""
     still_open = sum(found.is_open for found in findings)
     head = f"{slug}: {f'{still_open} to put right' if still_open else 'fine'}"
     rows = [
-        f"  {_MARKS[found.level, found.repaired]} {found.path}\n    {found.sentence} {found.cure}"
+        f"  {_MARKS[found.level, found.repaired]} {found.path}\n    {found.message} {found.cure}"
         for found in findings
     ]
     return "\n".join([head, *rows])

@@ -1,4 +1,4 @@
-"""``create_owner``: the first account, without the browser."""
+"""``create_owner``: create the first account without the browser."""
 
 from typing import Any
 
@@ -6,19 +6,20 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from jenny import env
-from jenny.accounts import access, setup_token, zones
+from jenny.accounts import access, time_zones
 from jenny.accounts.errors import OwnerExists
-from jenny.accounts.management.answering import (
-    AnsweringCommand,
+from jenny.accounts.models import Account
+from jenny.accounts.services import first_run
+from jenny.accounts.services.json_command import (
+    JSONCommand,
+    add_folder_arguments,
     read_password,
     username_of,
+    wants_attached,
 )
-from jenny.accounts.models import Account
 
 
-class Command(AnsweringCommand):
-    """Make the first account and its workspace."""
-
+class Command(JSONCommand):
     help = (
         "Make the owner: the first account, with its workspace. "
         "The password comes from JENNY_OWNER_PASSWORD, or is asked for "
@@ -26,7 +27,6 @@ class Command(AnsweringCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The name and the time zone."""
         super().add_arguments(parser)
         parser.add_argument("--username", required=True, help="the owner's user name")
         parser.add_argument(
@@ -34,19 +34,31 @@ class Command(AnsweringCommand):
             default="",
             help="time zone, such as Europe/Berlin (JENNY_TIME_ZONE, or UTC)",
         )
+        add_folder_arguments(parser)
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Make it."""
         if Account.objects.exists():
             raise OwnerExists
-        zone = zones.known(options["zone"] or settings.JENNY_TIME_ZONE or "UTC")
+        zone = time_zones.known(options["zone"] or settings.JENNY_TIME_ZONE or "UTC")
         name = username_of(options["username"])
+        attach = wants_attached(name, attach=options["attach"], new_folder=options["new_folder"])
         password = read_password(Account(username=name), env.secret("JENNY_OWNER_PASSWORD"))
-        owner = Account.objects.make_owner(name, password, zone)
-        setup_token.forget(settings.JENNY_DATA)
+        owner = Account.objects.make_owner(name, password, zone, attach=attach)
+        first_run.forget_token(settings.JENNY_DATA)
         workspace = access.made_workspace(owner)
+        told = f"{owner.username} is the owner. The workspace is {workspace.root}."
+        if attach:
+            told += " Its files are as they were."
+        if beside := first_run.describe_beside(workspace):
+            told += f" {beside}"
+        elif others := first_run.list_folders():
+            told += (
+                f" Folders of no workspace: {', '.join(others)}. To use one, run: "
+                f"python manage.py create_workspace {others[0]} --attach"
+            )
         return {
-            "sentence": f"{owner.username} is the owner. The workspace is {workspace.root}.",
+            "message": told,
+            "attached": attach,
             "username": owner.username,
             "workspace": workspace.slug,
         }

@@ -1,19 +1,15 @@
-"""``reset_password``: a new password for somebody who forgot theirs."""
+"""``reset_password``: set a new password for an account."""
 
 from typing import Any
 
 from axes.utils import reset
 from django.core.management.base import CommandParser
 
-from jenny.accounts.management.answering import (
-    AnsweringCommand,
-    account_called,
-    read_password,
-)
+from jenny.accounts.services.json_command import JSONCommand, account_called, read_password
 
 
-class Command(AnsweringCommand):
-    """Set a new password and end the account's sessions."""
+class Command(JSONCommand):
+    """Sets a new password and ends the account's sessions."""
 
     help = (
         "Set a new password for an account and end all its sessions. "
@@ -21,19 +17,17 @@ class Command(AnsweringCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The name."""
         super().add_arguments(parser)
         parser.add_argument("--username", required=True, help="the account's user name")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Set it."""
         account = account_called(options["username"])
         account.set_password(read_password(account))
         account.save(update_fields=["password"])
         ended = account.end_sessions()
         reset(username=account.username.casefold())
         return {
-            "sentence": f"{account.username} has a new password. Sessions ended: {ended}.",
+            "message": f"{account.username} has a new password. Sessions ended: {ended}.",
             "username": account.username,
             "sessions_ended": ended,
         }

@@ -1,15 +1,15 @@
-"""``reset_two_factor``: for somebody who lost app and recovery codes."""
+"""``reset_two_factor``: turn off the second factor when app and recovery codes are lost."""
 
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from jenny.accounts.management.answering import AnsweringCommand, account_called
 from jenny.accounts.models import RecoveryCode, TwoFactor
+from jenny.accounts.services.json_command import JSONCommand, account_called
 
 
-class Command(AnsweringCommand):
-    """Turn an account's second factor off and end its sessions."""
+class Command(JSONCommand):
+    """Turns an account's second factor off and ends its sessions."""
 
     help = (
         "Turn the second factor of an account off, for somebody who lost both the app and the "
@@ -17,12 +17,10 @@ class Command(AnsweringCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """The name."""
         super().add_arguments(parser)
         parser.add_argument("--username", required=True, help="the account's user name")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Turn it off."""
         account = account_called(options["username"])
         was_on = TwoFactor.of(account) is not None
         TwoFactor.objects.filter(account=account).delete()
@@ -34,7 +32,7 @@ class Command(AnsweringCommand):
             else f"{account.username} had no second factor; nothing was changed."
         )
         return {
-            "sentence": said,
+            "message": said,
             "username": account.username,
             "was_on": was_on,
             "sessions_ended": ended,

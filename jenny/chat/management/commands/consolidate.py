@@ -1,4 +1,4 @@
-"""``consolidate``: take conversations into the history now, as after an idle time."""
+"""``consolidate``: summarise conversations into the history now, as after an idle time."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,31 +7,28 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Exists, OuterRef
 
-from jenny import valkey
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.chat.models import Conversation, Message
 from jenny.chat.outcomes import Outcome
-from jenny.chat.tasks import consolidation
+from jenny.chat.services import consolidation
+from jenny.runtime import valkey
 
 
-class Command(AnsweringCommand):
-    """Take conversations into the history."""
-
+class Command(JSONCommand):
     help = (
         "Summarise what is not in the history yet, as after an idle time; in this process, "
         "whether the app runs or not."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which conversations."""
         super().add_arguments(parser)
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--workspace", default="", help="the workspace's slug")
         which.add_argument("--all", action="store_true", help="in all workspaces")
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Do it, one conversation after another. :raises CommandError: some are left."""
+        """Summarise one conversation after another. :raises CommandError: some are left."""
         if options["all"]:
             workspaces = list(Workspace.objects.filter(deleted_at=None))
         else:
@@ -44,14 +41,14 @@ class Command(AnsweringCommand):
                     for chat in _waiting(workspace)
                 ]
         except valkey.ValkeyProblem as problem:
-            raise CommandError(problem.sentence) from problem
+            raise CommandError(problem.message) from problem
         left = [(chat, outcome) for chat, outcome in rows if outcome.ending not in _ENDED]
         if left:
-            lines = [f"{chat}: {outcome.sentence}" for chat, outcome in left]
+            lines = [f"{chat}: {outcome.message}" for chat, outcome in left]
             message = "\n".join([f"{_counted(rows)} {len(left)} were left:", *lines])
             raise CommandError(message)
         return {
-            "sentence": _counted(rows) if rows else "Everything is in the history already.",
+            "message": _counted(rows) if rows else "Everything is in the history already.",
             "conversations": [
                 {
                     "id": str(chat.pk),
@@ -69,7 +66,7 @@ _ENDED = ("done", "nothing")
 
 
 def _waiting(workspace: Workspace) -> Iterator[Conversation]:
-    """The conversations that hold something that is not in the history, oldest first."""
+    """Yield the conversations with messages that are not in the history, oldest first."""
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
     unheard = Message.objects.filter(
         conversation=OuterRef("pk"),

@@ -1,4 +1,4 @@
-"""``say``: one turn, or one command, from the command line."""
+"""``say``: run one turn or one command from the command line."""
 
 import signal
 import time
@@ -8,26 +8,22 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from jenny import valkey
-from jenny.accounts.management.answering import AnsweringCommand, workspace_called
 from jenny.accounts.models import Workspace
-from jenny.chat import commands
+from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.tasks import accept, consolidation, dreaming, tidying
-from jenny.chat.tasks.pulse import PULSE
-from jenny.chat.tasks.reap import interrupt
-from jenny.chat.tasks.turns import execute
-from jenny.chat.views.replies import reply_to
+from jenny.chat.services import commands, send_message
+from jenny.chat.services.turn_heartbeat import HEARTBEAT
+from jenny.chat.services.turn_recovery import interrupt_turn
+from jenny.chat.services.turns import run_turn
+from jenny.runtime import valkey
 from jenny.workspace.errors import WorkspaceError
 from wikis.pages import open_wiki
 
-# How often the row of a turn that another process runs is looked at.
+# Interval for polling the row of a turn that another process runs.
 LOOK_SECONDS = 0.1
 
 
-class Command(AnsweringCommand):
-    """Say something to Jenny."""
-
+class Command(JSONCommand):
     help = (
         "Send TEXT to a conversation and print the reply; the turn runs in this process, "
         "whether the app runs or not. Without an option it goes on in the newest conversation that "
@@ -35,7 +31,6 @@ class Command(AnsweringCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Where it is said, and what."""
         super().add_arguments(parser)
         parser.add_argument("text", help="what to say, or a slash command")
         parser.add_argument("--workspace", default="", help="the workspace's slug")
@@ -48,33 +43,33 @@ class Command(AnsweringCommand):
         )
 
     def answer(self, **options: Any) -> dict[str, Any]:
-        """Say it, wait for the turn's end, and give its reply."""
+        """Send the text, wait for the turn's end, and return its reply."""
         try:
             with valkey.for_command(settings.JENNY_DATA):
                 return self._said(**options)
         except valkey.ValkeyProblem as problem:
-            raise CommandError(problem.sentence) from problem
+            raise CommandError(problem.message) from problem
 
     def _said(self, **options: Any) -> dict[str, Any]:
         started = time.monotonic()
         try:
-            text = accept.check_text(options["text"])
-        except accept.Refused as refused:
+            text = send_message.check_text(options["text"])
+        except send_message.MessageRefused as refused:
             raise CommandError(str(refused)) from refused
         workspace = workspace_called(options["workspace"])
         chat = _conversation(workspace, options)
         call = commands.parse(text)
         if call is not None:
-            return _told(chat, _commanded(chat, call), started)
-        # Ctrl-C is Stop: what was written is kept.
-        signal.signal(signal.SIGINT, lambda *_: PULSE.cancel_all("stop"))
-        accepted = accept.accept(chat, text, start=_leave)
+            return _told(chat, commands.run_command(chat, call, in_process=True), started)
+        # Ctrl-C stops the turn; the text written so far is kept.
+        signal.signal(signal.SIGINT, lambda *_: HEARTBEAT.cancel_all("stop"))
+        accepted = send_message.accept_message(chat, text, start=_leave)
         turn = _ended(accepted.message)
         reply = "\n\n".join(
             block.text for block in turn.blocks.order_by("pk") if block.kind == "text"
         )
         if turn.state != Turn.State.DONE:
-            message = f"{turn.sentence or 'The turn did not end well.'} {reply}".strip()
+            message = f"{turn.message or 'The turn did not end well.'} {reply}".strip()
             raise CommandError(message)
         tools = [b.data["name"] for b in turn.blocks.order_by("pk") if b.kind == "tool"]
         facts = {
@@ -92,7 +87,7 @@ class Command(AnsweringCommand):
 
 
 def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation:
-    """The conversation that was named, the newest one, or a new one."""
+    """Return the named conversation, the newest one, or a new one."""
     rows = Conversation.objects.filter(workspace=workspace)
     if options["conversation"]:
         try:
@@ -104,7 +99,7 @@ def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation
         try:
             open_wiki(workspace.root, options["project"])
         except WorkspaceError as error:
-            raise CommandError(error.sentence) from error
+            raise CommandError(error.message) from error
         own = rows.filter(kind=Conversation.Kind.PROJECT, project=options["project"])
         return own.order_by("-active_at").first() or Conversation.objects.create(
             workspace=workspace, kind=Conversation.Kind.PROJECT, project=options["project"]
@@ -116,32 +111,15 @@ def _conversation(workspace: Workspace, options: dict[str, Any]) -> Conversation
     return newest or Conversation.objects.create(workspace=workspace)
 
 
-def _commanded(chat: Conversation, call: commands.Call) -> str:
-    if refusal := commands.refusal(call.command, in_project=bool(chat.project)):
-        return accept.accept_command(chat, call, refusal).text
-    if call.command.name == "/new":
-        return accept.start_anew(chat).text
-    if call.command.name == "/dream":
-        return dreaming.carry_out(chat, call)
-    if call.command.name == "/tidy":
-        job = tidying.ask_for(chat, call)
-        tidying.tidy(job.pk)
-        job.refresh_from_db()
-        return job.sentence or "The gardener is at work already."
-    if call.command.name == "/compact":
-        return accept.accept_command(chat, call, consolidation.run(chat, "asked").sentence).text
-    return accept.accept_command(chat, call, reply_to(chat, call)).text
-
-
 def _leave(_turn: int) -> None:
-    """The turn is left to ``_ended``."""
+    """Start nothing; ``_ended`` runs or awaits the turn."""
 
 
 def _ended(message: Message) -> Turn:
-    """The turn that read *message*, once it is over.
+    """Return the turn that read *message*, once it is over.
 
-    This process ran it, or a worker that was at work in the conversation already takes the
-    message in. What no worker runs, because the app does not, is run or ended here.
+    Either this process runs it, or a worker that is busy in the conversation takes the message in.
+    A turn that no worker takes, because the app does not run, is run or ended here.
     """
     while True:
         message.refresh_from_db()
@@ -149,17 +127,17 @@ def _ended(message: Message) -> Turn:
             return message.turn
         live = message.conversation.turns.filter(state__in=Turn.LIVE).first()
         if live is None:
-            live = accept.begin_turn(message.conversation)
+            live = send_message.begin_turn(message.conversation)
         if live is not None and live.state == Turn.State.QUEUED:
-            execute(live.pk)
+            run_turn(live.pk)
         elif live is not None:
-            interrupt(live)
+            interrupt_turn(live)
         time.sleep(LOOK_SECONDS)
 
 
 def _told(chat: Conversation, reply: str, started: float) -> dict[str, Any]:
     return {
-        "sentence": reply,
+        "message": reply,
         "conversation": str(chat.pk),
         "reply": reply,
         "seconds": round(time.monotonic() - started, 3),

@@ -7,14 +7,22 @@ import pytest
 
 from jenny.agent.tools import ToolOutcome
 from jenny.workspace.files import Actor
-from memory import approved, pins, skills
-from memory.dream.reporting import report
-from memory.dream.tools import Hand, toolbox
+from memory import approved_skills, pins, skills
+from memory.dream.reports import report
+from memory.dream.tools import WriteSession, toolbox
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 
 STEPS = "1. Open the sheet with the hours of the week.\n2. Write three lines about them for Bo.\n"
 HEADER = "---\ndescription: Writing the weekly report for Bo, each Friday\n---\n"
 GOOD = f"{HEADER}\n{STEPS}"
+OTHER = """---
+description: Sending the invoice of a customer by post
+---
+
+1. Print the invoice from the folder of the customer.
+2. Fold the paper twice and put a stamp on the envelope.
+"""
+WROTE = "- [durable] each Friday the user writes three lines, the weekly report for Bo"
 type Write = Callable[..., ToolOutcome]
 
 
@@ -25,21 +33,21 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def hand(root: Path) -> Hand:
+def session(root: Path) -> WriteSession:
     """A run with entries of three conversations and days."""
     shown = batch_of(
-        entry(1, "- [durable] wrote the weekly report", chat="a", day="2026-11-02"),
-        entry(2, "- [durable] more of the same talk", chat="a", day="2026-11-02"),
-        entry(3, "- [durable] wrote the weekly report", chat="b", day="2026-11-02"),
-        entry(4, "- [durable] wrote the weekly report", chat="a", day="2026-11-09"),
+        entry(1, WROTE, chat="a", day="2026-11-02"),
+        entry(2, f"{WROTE}, and folds paper twice for the post", chat="a", day="2026-11-02"),
+        entry(3, WROTE, chat="b", day="2026-11-02"),
+        entry(4, WROTE, chat="a", day="2026-11-09"),
     )
     return hand_of(root, shown)
 
 
 @pytest.fixture
-def write(hand: Hand) -> Write:
+def write(session: WriteSession) -> Write:
     """Writes a skill."""
-    box = toolbox(hand)
+    box = toolbox(session)
 
     def call(slug: str, content: str = GOOD, sources: tuple[int, ...] = (1, 3), **more: str):
         path = f"skills/{slug}/SKILL.md"
@@ -57,24 +65,43 @@ def put(root: Path, slug: str, text: str) -> Path:
     return path
 
 
-def test_a_skill_is_made_of_what_was_seen_twice(root: Path, write: Write, hand: Hand) -> None:
+def test_a_skill_is_made_of_what_was_seen_twice(
+    root: Path, write: Write, session: WriteSession
+) -> None:
     """In two conversations, or on two days; two entries of one talk are one time."""
     for once in ((1,), (1, 2), (3,)):
         refused = write("weekly-report", sources=once)
         assert not refused.ok
         assert "at least twice" in refused.content
-    assert hand.open_refusals == ()
+    assert session.open_refusals == ()
     assert write("weekly-report", sources=(1, 4)).ok
     made = (root / "skills/weekly-report/SKILL.md").read_text()
     assert made == GOOD.replace("\n---\n\n", "\nmade-by: dream\n---\n\n")
-    assert write("other-task", HEADER.replace("weekly report", "invoice") + STEPS).ok
+    assert write("send-invoice", OTHER).ok
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "1. 打开本周的工时表。\n2. 给老板写三行总结。\n",
+        "1. 今週の表を開きます。\n2. 三行で書きます。\n",
+        "1. เปิดตารางเวลา\n2. เขียนสรุปสามบรรทัด\n",
+        "1. इस हफ्ते की तालिका खोलो।\n2. तीन पंक्तियाँ लिखो।\n",
+    ],
+)
+def test_steps_are_counted_in_every_script(write: Write, steps: str) -> None:
+    """Also where no spaces stand between words, or vowel signs within them; a long skill is too
+    long in each."""
+    long = f"{HEADER}{steps}\n{steps[3:-1] * 400}\n"
+    assert "words" in write("weekly-report", long[:15_000]).content
+    assert write("weekly-report", HEADER + steps).ok
 
 
 def test_a_workflow_noted_before_counts_as_seen(root: Path, tmp_path: Path) -> None:
     """By a line of a memory file that stood there before the run; not by one of the run's own."""
-    line = "- Each Friday the user writes the weekly report for Bo from the sheet of hours."
+    line = "- Each Friday the user writes three lines for Bo, the weekly report of the hours."
     (root / "memory" / "MEMORY.md").write_text(f"# Memory\n\n{line}\n")
-    shown = batch_of(entry(1, "- [durable] wrote the weekly report"))
+    shown = batch_of(entry(1, line.replace("- ", "- [durable] ")))
     path = "skills/weekly-report/SKILL.md"
     made = toolbox(hand_of(root, shown)).call(
         "write_file", {"path": path, "content": GOOD, "sources": [1], "noted": line}
@@ -142,13 +169,55 @@ def test_nearly_the_same_name_is_the_same_skill(root: Path, write: Write, name: 
     assert not write("bo-on-fridays").ok, "the description is the same"
 
 
-def test_a_skill_is_replaced_only_as_it_was_read(root: Path, write: Write, hand: Hand) -> None:
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [
+        ("deploy-2", "Bringing the blog online"),
+        ("deploy-v2", "Bringing the blog online"),
+        ("deployment", "Bringing the blog online"),
+        ("release", "Publishing a new version of the shop, whenever it is ready"),
+    ],
+)
+def test_the_same_steps_make_no_second_skill(
+    root: Path, write: Write, name: str, description: str
+) -> None:
+    """Under whatever name and description, also with a step more and in other words."""
+    head = "---\ndescription: Deploying the website to the server alfa\n---\n\n"
+    steps = (
+        "1. Run make build in the folder site.\n2. Copy the folder site to the server alfa.\n"
+        "3. Restart caddy on the server and look at the page.\n"
+    )
+    assert write("deploy", head + steps).ok
+    again = steps.replace("Copy the folder site", "Then copy the site folder")
+    again = f"---\ndescription: {description}\n---\n\n{again}4. Tell Bo that it is done.\n"
+    refused = write(name, again)
+    assert not refused.ok
+    assert "skills/deploy/SKILL.md is for the same" in refused.content
+    assert not (root / "skills" / name).exists()
+    assert not write(name, again).ok, "nor when it is sent again"
+
+
+def test_near_skills_are_named_once_to_the_model(
+    root: Path, write: Write, session: WriteSession
+) -> None:
+    """Another task with a name of its kind is made when the model has heard of the first one."""
+    put(root, "deploy-blog", "---\ndescription: Deploying the blog to alfa\n---\n" + STEPS)
+    told = write("deploy-shop", OTHER)
+    assert not told.ok
+    assert "skills/deploy-blog/SKILL.md (“Deploying the blog to alfa”)" in told.content
+    assert session.open_refusals == ()
+    assert write("deploy-shop", OTHER).ok
+
+
+def test_a_skill_is_replaced_only_as_it_was_read(
+    root: Path, write: Write, session: WriteSession
+) -> None:
     """Who has not read it, or read it before somebody changed it, is asked to read."""
     assert write("weekly-report").ok
     mine = GOOD.replace("\n---\n\n", "\nmade-by: dream\n---\n\n")
     longer = mine + "3. Send them to Bo before noon.\n"
     assert "not read all" in write("weekly-report", longer).content
-    box = toolbox(hand)
+    box = toolbox(session)
     path = "skills/weekly-report/SKILL.md"
 
     def again() -> ToolOutcome:
@@ -172,31 +241,35 @@ def test_a_skill_is_replaced_only_as_it_was_read(root: Path, write: Write, hand:
         "---\nmade-by: dreamer\n---\n" + STEPS,
     ],
 )
-def test_what_it_did_not_make_is_left_byte_for_byte(root: Path, hand: Hand, text: str) -> None:
+def test_what_it_did_not_make_is_left_byte_for_byte(
+    root: Path, session: WriteSession, text: str
+) -> None:
     """The person's own skills, and those whose header nobody understands, whichever tool asks."""
     path = put(root, "weekly-report", text)
-    box = toolbox(hand)
+    box = toolbox(session)
     where = {"path": "skills/weekly-report/SKILL.md", "sources": [1, 3]}
     box.call("read_file", {"path": where["path"]})
     for name, more in (
         ("write_file", {"content": GOOD}),
-        ("edit_file", {"old_text": "three lines", "new_text": "four lines"}),
+        ("edit_file", {"old_text": "three lines", "new_text": "just three lines"}),
         ("apply_patch", {"edits": [{"path": where["path"], "action": "add", "new_text": "3. x"}]}),
         ("move_entry", {"entry": "Write three lines about them for Bo.", "to": "USER.md"}),
     ):
         arguments = (where if name != "apply_patch" else {"sources": [1, 3]}) | more
         assert not box.call(name, arguments).ok
     assert path.read_bytes() == text.encode()
-    assert hand.landed == ()
+    assert session.landed == ()
 
 
-def test_bundled_and_pinned_skills_are_left_alone(root: Path, write: Write, hand: Hand) -> None:
+def test_bundled_and_pinned_skills_are_left_alone(
+    root: Path, write: Write, session: WriteSession
+) -> None:
     """Also by a copy in the workspace that would take the bundled one's place."""
     assert "comes with Jenny" in write("how-memory-works").content
     assert not (root / "skills" / "how-memory-works").exists()
     assert write("weekly-report").ok
     pins.pin(root, "skills/weekly-report/SKILL.md", 0, Actor("browser"))
-    refused = toolbox(hand).call(
+    refused = toolbox(session).call(
         "edit_file",
         {
             "path": "skills/weekly-report/SKILL.md",
@@ -209,27 +282,29 @@ def test_bundled_and_pinned_skills_are_left_alone(root: Path, write: Write, hand
     assert "pinned" in refused.content
 
 
-def test_the_mark_of_its_maker_stays(root: Path, write: Write, hand: Hand) -> None:
+def test_the_mark_of_its_maker_stays(root: Path, write: Write, session: WriteSession) -> None:
     """A skill is handed to the person only by the person."""
     assert write("weekly-report").ok
     path = "skills/weekly-report/SKILL.md"
     before = (root / path).read_text()
     edit = {"path": path, "old_text": "made-by: dream\n", "new_text": "", "sources": [1]}
-    assert not toolbox(hand).call("edit_file", edit).ok
+    assert not toolbox(session).call("edit_file", edit).ok
     broken = {"path": path, "old_text": "Writing", "new_text": "“x”: “y", "sources": [1]}
-    assert not toolbox(hand).call("edit_file", broken).ok
+    assert not toolbox(session).call("edit_file", broken).ok
     assert (root / path).read_text() == before
-    (skill,) = [row for row in skills.every(root) if row.by_dream]
+    (skill,) = [row for row in skills.all_skills(root) if row.by_dream]
     assert skill.name == "weekly-report"
 
 
-def test_an_always_on_skill_waits_for_a_yes(root: Path, write: Write, hand: Hand) -> None:
+def test_an_always_on_skill_waits_for_a_yes(
+    root: Path, write: Write, session: WriteSession
+) -> None:
     """It is written, reported and listed, but in no prompt in full until the person agreed to
     just that text; what Dream changes later waits again."""
     text = GOOD.replace("---\nd", "---\nalways: true\nd", 1)
     assert write("weekly-report", text).ok
     path = "skills/weekly-report/SKILL.md"
-    told = report.make(root, attempts=hand.attempts)
+    told = report.make_report(root, attempts=session.attempts)
     assert told.waiting == ("weekly-report",)
     assert "Until you agree" in told.markdown
     always, listed = skills.blocks(root)
@@ -238,19 +313,19 @@ def test_an_always_on_skill_waits_for_a_yes(root: Path, write: Write, hand: Hand
     assert "Until you agree" in listed.problem
 
     (skill,) = skills.waiting(root)
-    approved.approve(root, path, skill.version, Actor("browser"))
+    approved_skills.approve(root, path, skill.version, Actor("browser"))
     always, listed = skills.blocks(root)
     assert "three lines" in always.text
     assert "weekly-report" not in listed.text
 
-    edit = {"path": path, "old_text": "three", "new_text": "four", "sources": [1]}
-    assert toolbox(hand).call("edit_file", edit).ok
+    edit = {"path": path, "old_text": "three", "new_text": "just three", "sources": [1]}
+    assert toolbox(session).call("edit_file", edit).ok
     assert "lines about" not in skills.blocks(root)[0].text
     (skill,) = skills.waiting(root)
-    approved.approve(root, path, skill.version, Actor("browser"))
-    assert "four lines" in skills.blocks(root)[0].text
-    approved.withdraw(root, path, Actor("browser"))
-    assert "four lines" not in skills.blocks(root)[0].text
+    approved_skills.approve(root, path, skill.version, Actor("browser"))
+    assert "just three lines" in skills.blocks(root)[0].text
+    approved_skills.withdraw(root, path, Actor("browser"))
+    assert "just three lines" not in skills.blocks(root)[0].text
 
 
 def test_a_persons_always_on_skill_asks_nobody(root: Path) -> None:

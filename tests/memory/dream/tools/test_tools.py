@@ -1,5 +1,6 @@
 """Dream's tools over real files: what they may touch, and what they say they did."""
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,17 +9,22 @@ from typing import Any
 import pytest
 
 from jenny.agent.errors import Cancelled
-from jenny.agent.runs import RUN_KINDS
+from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tools import ToolOutcome
-from jenny.workspace import config
+from jenny.workspace import config, seed
 from jenny.workspace.files import Actor, open_workspace
-from memory import archive, forgotten, pins
-from memory.dream.tools import TOOLS, Hand, toolbox
+from memory import archive, budgets, pins, suppression
+from memory.dream.tools import TOOLS, WriteSession, toolbox
 from memory.dream.values import Batch
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 
 PERSON = Actor("browser")
 type Do = Callable[..., ToolOutcome]
+# What the lines of these tests say besides.
+ALSO_SAID = (
+    "Likes figs very much; likes plums; hates mint; hates noise; has a dog called Rex; "
+    "speaks \u0641\u0627\u0631\u0633\u06cc\u200c\u0647\u0627."
+)
 
 
 @pytest.fixture
@@ -34,21 +40,21 @@ def root(tmp_path: Path) -> Path:
 def shown() -> Batch:
     """What the run is shown."""
     return batch_of(
-        entry(1, "- [durable] The user likes oolong."),
+        entry(1, f"- [durable] The user likes oolong.\n- [ephemeral] {ALSO_SAID}"),
         entry(2, "- [correction] The server is in Graz.", chat="b", day="2026-11-03"),
     )
 
 
 @pytest.fixture
-def hand(root: Path, shown: Batch) -> Hand:
+def session(root: Path, shown: Batch) -> WriteSession:
     """The hand of a run."""
     return hand_of(root, shown)
 
 
 @pytest.fixture
-def do(hand: Hand) -> Do:
+def do(session: WriteSession) -> Do:
     """Calls a tool."""
-    box = toolbox(hand)
+    box = toolbox(session)
     return lambda name, **arguments: box.call(name, arguments)
 
 
@@ -95,7 +101,7 @@ def test_the_table_of_runs_names_just_these_tools() -> None:
     ],
 )
 def test_everything_else_is_refused_and_untouched(
-    root: Path, do: Do, hand: Hand, path: str
+    root: Path, do: Do, session: WriteSession, path: str
 ) -> None:
     """Whichever tool asks; the answer is final."""
     for name, arguments in (
@@ -111,8 +117,8 @@ def test_everything_else_is_refused_and_untouched(
         assert {k: v for k, v in now.items() if ".jenny" not in str(k)} == {
             k: v for k, v in before.items() if ".jenny" not in str(k)
         }
-    assert hand.attempts
-    assert not hand.landed
+    assert session.attempts
+    assert not session.landed
 
 
 def test_links_are_refused_wherever_they_lead(root: Path, do: Do, tmp_path: Path) -> None:
@@ -177,7 +183,7 @@ def test_an_edit_sees_what_others_wrote_since(root: Path, do: Do) -> None:
     assert text(root).endswith("- Likes coffee.\n- Likes rye bread.\n- Likes figs.\n")
 
 
-def test_a_patch_lands_whole_or_not_at_all(root: Path, do: Do, hand: Hand) -> None:
+def test_a_patch_lands_whole_or_not_at_all(root: Path, do: Do, session: WriteSession) -> None:
     """Over several files; each is on record."""
     edits = [
         {"path": "USER.md", "old_text": "- Likes tea.", "new_text": "- Likes oolong."},
@@ -188,11 +194,11 @@ def test_a_patch_lands_whole_or_not_at_all(root: Path, do: Do, hand: Hand) -> No
     assert not outcome.ok
     assert "Edit 2 (memory/MEMORY.md)" in outcome.content
     assert (text(root), text(root, "memory/MEMORY.md")) == before
-    assert [row.path for row in hand.open_refusals] == ["USER.md", "memory/MEMORY.md"]
+    assert [row.path for row in session.open_refusals] == ["USER.md", "memory/MEMORY.md"]
     edits[1]["old_text"] = "in Brno"
     assert do("apply_patch", edits=edits, sources=[1, 2]).ok
     assert "in Graz" in text(root, "memory/MEMORY.md")
-    assert hand.open_refusals == ()
+    assert session.open_refusals == ()
     assert {row.text for row in archive.listing(root)} >= {"Likes tea."}
 
 
@@ -223,7 +229,9 @@ def test_lines_are_added_under_their_heading(root: Path, do: Do) -> None:
     assert text(root) == "# User\n\n## Tastes\n\n- Likes plums\n"
 
 
-def test_what_a_file_says_already_is_not_added_again(root: Path, do: Do, hand: Hand) -> None:
+def test_what_a_file_says_already_is_not_added_again(
+    root: Path, do: Do, session: WriteSession
+) -> None:
     """Nor when another file says it, or in nearly the same words; that is no refusal."""
     before = text(root)
     for line in ("- likes TEA", "The server is in Brno", "- [durable] Likes tea."):
@@ -231,7 +239,7 @@ def test_what_a_file_says_already_is_not_added_again(root: Path, do: Do, hand: H
         assert outcome.ok
         assert "says it already" in outcome.content
     assert text(root) == before
-    assert hand.attempts == []
+    assert session.attempts == []
     mixed = do("apply_patch", **adding("- Likes tea.\n- Likes figs."))
     assert "says it already" in mixed.content
     assert text(root).count("Likes tea") == 1
@@ -240,7 +248,7 @@ def test_what_a_file_says_already_is_not_added_again(root: Path, do: Do, hand: H
 
 @pytest.mark.parametrize("sources", [[], [99], [1, 99], None, "all", [True], [-1]])
 def test_every_write_names_entries_of_the_batch(
-    root: Path, do: Do, hand: Hand, sources: Any
+    root: Path, do: Do, session: WriteSession, sources: Any
 ) -> None:
     """Otherwise it is refused in words that help, and stands as a refusal until made good."""
     before = text(root)
@@ -248,9 +256,9 @@ def test_every_write_names_entries_of_the_batch(
     outcome = do("apply_patch", **arguments)
     assert not outcome.ok
     assert text(root) == before
-    assert len(hand.open_refusals) == 1
+    assert len(session.open_refusals) == 1
     assert do("apply_patch", **adding("- Likes figs.")).ok
-    assert hand.open_refusals == ()
+    assert session.open_refusals == ()
 
 
 def test_a_move_is_one_act(root: Path, do: Do) -> None:
@@ -276,7 +284,7 @@ def test_a_move_is_one_act(root: Path, do: Do) -> None:
     again = do("read_file", path=f"memory/archive/{kept.id[:6]}")
     assert again.ok
     assert "Tea." in again.content
-    forgotten.forget(root, "Tea.", Actor("command"))
+    suppression.forget(root, "Tea.", Actor("command"))
     hidden = do("read_file", path=f"memory/archive/{kept.id}")
     assert not hidden.ok
     assert "Tea." not in hidden.content
@@ -293,22 +301,43 @@ def test_what_is_not_archived_is_not_moved_there(root: Path, do: Do) -> None:
     assert "the nearest is line 5" in nearest.content
 
 
-def test_budget_pins_and_forgotten_hold(root: Path, do: Do, hand: Hand) -> None:
+def test_budget_pins_and_forgotten_hold(root: Path, do: Do, session: WriteSession) -> None:
     """The first can be made good, the others are final."""
-    config.change(
+    config.change_config(
         root, lambda doc: doc.update(agents={"defaults": {"dream": {"userBudgetChars": 60}}})
     )
     full = do("apply_patch", **adding("- Likes figs very much."))
     assert "over its budget" in full.content
-    assert [row.rule for row in hand.open_refusals] == ["budget"]
+    assert [row.rule for row in session.open_refusals] == ["budget"]
     pins.pin(root, "USER.md", 5, PERSON)
     pinned = do("edit_file", path="USER.md", old_text="- Likes tea.\n", new_text="", sources=[1])
     assert "pinned" in pinned.content
-    forgotten.forget(root, "The server is in Brno.", Actor("command"))
+    suppression.forget(root, "The server is in Brno.", Actor("command"))
     gone = do("apply_patch", **adding("- The server is in Brno.", "memory/MEMORY.md", "Setup"))
     assert not gone.ok
-    assert [row.rule for row in hand.attempts] == ["budget", "pinned", "forgotten"]
-    assert [row.rule for row in hand.open_refusals] == ["budget"]
+    assert [row.rule for row in session.attempts] == ["budget", "pinned", "forgotten"]
+    assert [row.rule for row in session.open_refusals] == ["budget"]
+
+
+def test_every_refusal_is_one_line_of_the_log(
+    root: Path, do: Do, session: WriteSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whether a write rule refused, or something before it: its rule, actor and run are logged, and
+    nothing of the text or the file."""
+    pins.pin(root, "USER.md", 5, PERSON)
+    session.run = "dream:17"
+    with caplog.at_level(logging.INFO):
+        do("edit_file", path="USER.md", old_text="- Likes tea.\n", new_text="", sources=[1])
+        do("apply_patch", **adding("- Likes bees.") | {"sources": [9]})
+        do("edit_file", path="notes/bees.md", old_text="a", new_text="b", sources=[1])
+        do("edit_file", path="USER.md", old_text="- bees\n", new_text="- x\n", sources=[1])
+        do("write_file", path="skills/bees/SKILL.md", content="bees", sources=[1])
+        do("edit_file", path="USER.md", bees=1)
+    rows = [row for row in caplog.records if row.getMessage() == "write.refused"]
+    assert [row.rule for row in rows] == [row.rule for row in session.attempts]
+    assert len(rows) == 6
+    assert {(row.actor, row.run) for row in rows} == {("dream", "dream:17")}
+    assert not any(word in str(vars(row)) for row in rows for word in ("bees", "USER.md"))
 
 
 @pytest.mark.parametrize(
@@ -361,6 +390,17 @@ def test_windows_ends_and_a_missing_last_line_end_stay(root: Path, do: Do) -> No
     )
 
 
+def test_a_file_with_mixed_line_ends_is_edited_as_it_is_shown(root: Path, do: Do) -> None:
+    """Line ends are no difference, and those of the other lines stay."""
+    (root / "USER.md").write_bytes(b"# User\r\n\n- Likes tea.\r\n- Likes rye.\n- Likes oats.\r\n")
+    edit = {"old_text": "- Likes tea.\n- Likes rye.", "new_text": "- Likes figs.\n- Likes rye."}
+    assert do("edit_file", path="USER.md", **edit, sources=[1]).ok
+    assert do("apply_patch", **adding("- Likes plums.", heading="")).ok
+    assert (root / "USER.md").read_bytes() == (
+        b"# User\r\n\n- Likes figs.\r\n- Likes rye.\n- Likes oats.\r\n- Likes plums.\r\n"
+    )
+
+
 def test_who_lost_the_run_writes_nothing(root: Path, shown: Batch) -> None:
     """The fence is asked under the lock, before each write; it ends the turn."""
 
@@ -374,7 +414,7 @@ def test_who_lost_the_run_writes_nothing(root: Path, shown: Batch) -> None:
     assert text(root) == before
 
 
-def test_finish_accounts_for_what_really_landed(do: Do, hand: Hand) -> None:
+def test_finish_accounts_for_what_really_landed(do: Do, session: WriteSession) -> None:
     """``saved`` takes a write that names the entry; every entry must be there, and no other."""
     rows = [
         {"cursor": 1, "verdict": "saved"},
@@ -385,26 +425,29 @@ def test_finish_accounts_for_what_really_landed(do: Do, hand: Hand) -> None:
     assert not outcome.ok
     for told in ("Entry 1 is not saved", "needs a reason", "Entry 7 was not shown"):
         assert told in outcome.content
-    assert not hand.finished
-    assert do("apply_patch", **adding("- Likes figs.")).ok
+    assert not session.finished
+    assert do("apply_patch", **adding("- Likes oolong.")).ok
     rows = [
         {"cursor": 1, "verdict": "saved"},
-        {"cursor": 2, "verdict": "not_kept", "reason": "passing"},
+        {"cursor": 2, "verdict": "not_kept", "reason": "expired: passing"},
     ]
     assert do("finish", entries=rows).ok
-    assert hand.finished
-    assert {row.cursor: (row.kind, row.reason) for row in hand.verdicts.values()} == {
+    assert session.finished
+    assert {row.cursor: (row.kind, row.reason) for row in session.verdicts.values()} == {
         1: ("saved", ""),
-        2: ("not_kept", "passing"),
+        2: ("not_kept", "expired: passing"),
     }
 
 
 def test_finish_asks_again_about_what_no_file_says(do: Do) -> None:
-    """``already_known`` is accepted, and the model is told what it may have overlooked."""
+    """Before ``already_known`` is accepted and ends the run, the model is told once what it may
+    have overlooked."""
     rows = [{"cursor": cursor, "verdict": "already_known"} for cursor in (1, 2)]
     outcome = do("finish", entries=rows)
-    assert outcome.ok
+    assert (outcome.ok, outcome.ends_run) == (False, False)
     assert "no file says: “The user likes oolong.”" in outcome.content
+    again = do("finish", entries=rows)
+    assert (again.ok, again.ends_run) == (True, True)
 
 
 @pytest.mark.parametrize("name", ["edit_file", "apply_patch", "write_file", "move_entry"])
@@ -412,14 +455,14 @@ def test_finish_asks_again_about_what_no_file_says(do: Do) -> None:
     "arguments", [{}, [], "x", {"path": 3}, {"nonsense" * 5_000: 1}, {"path": "x" * 100_000}]
 )
 def test_a_call_that_cannot_be_read_is_on_record(
-    root: Path, hand: Hand, name: str, arguments: Any
+    root: Path, session: WriteSession, name: str, arguments: Any
 ) -> None:
     """As a write that came to nothing; bounded, and kept nowhere."""
-    outcome = toolbox(hand).call(name, arguments)
+    outcome = toolbox(session).call(name, arguments)
     assert not outcome.ok
     assert len(outcome.content) <= 16_000
-    assert len(hand.attempts) == 1
-    assert len(hand.attempts[0].path) <= 2_000
+    assert len(session.attempts) == 1
+    assert len(session.attempts[0].path) <= 2_000
     assert not (root / "output").exists()
 
 
@@ -431,3 +474,24 @@ def test_giant_texts_are_bounded(root: Path, do: Do) -> None:
     many = [{"path": "USER.md", "action": "add", "new_text": f"- f{n}"} for n in range(500)]
     assert not do("apply_patch", edits=many, sources=[1]).ok
     assert text(root) == before
+
+
+def test_room_is_asked_for_only_where_a_file_grew(root: Path, shown: Batch) -> None:
+    """From four fifths on, after a write that adds; not after one that makes room, and not in a
+    review. The template's comments take up no room."""
+    comments = seed.template("USER.md").decode()
+    (root / "USER.md").write_text(comments + "- A line that takes up room here.\n" * 76)
+    box = toolbox(hand_of(root, shown))
+    grown = box.call("apply_patch", adding("- Likes oolong.")).content
+    assert "Make room before you add more" in grown
+    chars = next(row.chars for row in budgets.gauge(root) if row.file.path == "USER.md")
+    assert f"USER.md: {chars:,} of 3,000" in grown
+    line = {"old_text": "- Likes oolong.", "new_text": "- Oolong.", "sources": [1]}
+    smaller = box.call("edit_file", {"path": "USER.md", **line}).content
+    assert "of 3,000 characters" in smaller
+    assert "Make room" not in smaller
+    review = toolbox(hand_of(root, Batch(), kind="review"))
+    moved = {"path": "memory/MEMORY.md", "entry": "The server is in Brno.", "to": "USER.md"}
+    told = review.call("move_entry", moved).content
+    assert "of 3,000 characters" in told
+    assert "Make room" not in told

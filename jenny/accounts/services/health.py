@@ -1,0 +1,94 @@
+"""Checks whether a chat would work now: the database, its tables, Redis.
+
+``/health/ready`` and Settings → System both use it.
+"""
+
+import functools
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One part that a chat needs: its name, its description, and what to do when it fails."""
+
+    name: str
+    title: str
+    cure: str
+    is_fine: bool
+
+
+def checks() -> list[Check]:
+    has_database = _database()
+    return [
+        Check(
+            "database",
+            "The database answers",
+            "See that it runs and that DATABASE_URL names it; with SQLite, that the data folder "
+            "can be written to and its disk is not full.",
+            has_database,
+        ),
+        Check(
+            "migrations",
+            "The database has this version's tables",
+            "Start the web service of this version again: it brings them up to date.",
+            has_database and _migrations(),
+        ),
+        Check(
+            "redis",
+            "The queue answers",
+            "The embedded server is started again by itself; with REDIS_URL, see that the server "
+            "it names runs. What was sent is kept in the database and goes on by itself.",
+            _redis(),
+        ),
+    ]
+
+
+def _database() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+@functools.cache
+def _redis_client() -> redis.Redis:
+    return redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=2,
+        socket_connect_timeout=2,
+        max_connections=8,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+def _redis() -> bool:
+    try:
+        return bool(_redis_client().ping())
+    except redis.RedisError:
+        return False
+
+
+class _Migrations:
+    """Checks that the database has this code's tables.
+
+    A positive result is kept for the process.
+    """
+
+    are_applied = False
+
+
+def _migrations() -> bool:
+    if not _Migrations.are_applied:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        _Migrations.are_applied = not plan
+    return _Migrations.are_applied

@@ -1,1 +1,0 @@
-"""Finding lines and names without ever waiting long for a pattern."""

@@ -1,0 +1,220 @@
+"""Moves the oldest turns into the history as raw entries when a request exceeds the window.
+
+This happens before a turn's request, or after the provider said that it was too long. Nobody waits
+for a summary; Dream has the entries summarised later.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
+from jenny.agent import loop
+from jenny.agent.errors import Cancelled, ProviderFault
+from jenny.agent.prompt import SystemPrompt
+from jenny.agent.tokens import estimate
+from jenny.agent.tools import Toolbox
+from jenny.chat import context_slices, model_messages
+from jenny.chat.context_slices import Pointers, Slice
+from jenny.chat.model_messages import Said
+from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.services.consolidation import rows_of
+from jenny.chat.services.consolidation_claims import seized
+from jenny.chat.services.consolidation_pointers import settle_pointers
+from jenny.chat.services.context_window import find_overflow, meter, publish_overflow, too_big
+from jenny.chat.services.db_connections import release_db_connection
+from jenny.chat.services.prompts import prompt_of
+from jenny.chat.services.summaries import summarise_slice
+from jenny.workspace.config import Config
+from jenny.workspace.errors import WorkspaceError
+
+logger = logging.getLogger(__name__)
+
+# Time to wait for the history's lock while a person waits for an answer.
+_LOCK_SECONDS = 2.0
+
+
+# The provider's last count for the present context.
+_COUNTED = Prepared(
+    lambda: (
+        Turn.objects.filter(
+            conversation=uuid_slot("conversation"),
+            context_tokens__gt=0,
+            messages__pk__gte=number_slot("context_from"),
+            messages__is_current=True,
+        )
+        .order_by("-pk")
+        .values_list("context_tokens")[:1]
+    )
+)
+
+
+def fitting(
+    turn: Turn,
+    taken: Sequence[Message],
+    toolbox: Toolbox,
+    config: Config,
+    known_window: int | None = None,
+) -> SystemPrompt:
+    """Build the turn's system prompt after trimming the context to the window.
+
+    *known_window*: the window in tokens that the model's server reported.
+    """
+    chat, schemas = turn.conversation, toolbox.schemas()
+    system = prompt_of(chat, toolbox.names)
+    window = _window(config, known_window)
+    if trim_context(turn, taken, system, schemas, config, window=window):
+        system = prompt_of(chat, toolbox.names)
+    return system
+
+
+def trim_context(
+    turn: Turn,
+    taken: Sequence[Message],
+    system: SystemPrompt,
+    schemas: Sequence[Mapping[str, Any]],
+    config: Config,
+    *,
+    window: int,
+) -> bool:
+    """Let the oldest turns leave the context when the request would not fit. True: some left.
+
+    Turns that cannot be stored at the moment stay, and the provider decides about the request.
+
+    :raises Conversation.DoesNotExist: it was deleted.
+    """
+    chat = turn.conversation
+    most = config.get("agents.defaults.maxTokens")
+    used = _size(turn, taken, system, schemas)
+    if used + most <= window:
+        return False
+    target = _target(config, window)
+    if not _let_go(
+        turn, lambda rows, at: context_slices.oldest(rows, at, tokens=max(1, used - target))
+    ):
+        return False
+    # Reset: the provider's next count already lacks what has just left.
+    Conversation.objects.filter(pk=chat.pk).update(tokens_gone=0)
+    return True
+
+
+def room_for(turn: Turn, said: Sequence[Said], toolbox: Toolbox, config: Config) -> loop.MakeRoom:
+    """Return the function that makes room after the provider refused a request as too long.
+
+    *said*: the rows of the run's history.
+    """
+
+    def make_room(fault: ProviderFault) -> loop.Room | str:
+        try:
+            return _room_after(fault, turn, said, toolbox, config)
+        finally:
+            release_db_connection()
+
+    return make_room
+
+
+def _room_after(
+    fault: ProviderFault, turn: Turn, said: Sequence[Said], toolbox: Toolbox, config: Config
+) -> loop.Room | str:
+    """Remove half of the conversation, or what the window named by the provider requires.
+
+    Return a sentence that names what is too big when nothing may leave.
+    """
+    chat, schemas = turn.conversation, toolbox.schemas()
+    window = _window(config, fault.window)
+    rows = _rows(chat, chat.context_from)
+    spoken = sum(weight.tokens for weight in context_slices.weighed(rows))
+    fixed = estimate(prompt_of(chat, toolbox.names).text)
+    fixed += estimate(json.dumps(list(schemas)))
+    surplus = fixed + spoken - _target(config, window)
+    tokens = max(spoken // 2, surplus if fault.window else 0, 1)
+    before = chat.context_from
+    if not _let_go(
+        turn, lambda rows, at: context_slices.oldest(rows, at, tokens=tokens), tells=False
+    ):
+        return too_big(chat, budget_of(config, window), over=max(1, surplus), is_alone=True)
+    gone = sum(before <= row.id < chat.context_from for row in said)
+    return loop.Room(
+        system=prompt_of(chat, toolbox.names).wire(),
+        history=model_messages.messages(row for row in said if row.id >= chat.context_from),
+        message=(
+            f"The oldest part of this conversation ({gone:,} messages) is not sent any more; it is "
+            "kept, and stays in the thread. The request was repeated once without it."
+        ),
+    )
+
+
+def _let_go(
+    turn: Turn,
+    choose: Callable[[list[Message], Pointers], Slice | None],
+    *,
+    tells: bool = True,
+) -> bool:
+    """Let a slice leave the context into the history as raw entries. True: one left.
+
+    *tells*: when none may leave, the page names what is too big.
+    """
+    chat = turn.conversation
+    try:
+        with seized(chat) as claim:
+            settle_pointers(claim)
+            chat.refresh_from_db()
+            at = Pointers(chat.summarised_through, chat.context_from, chat.session_from)
+            piece = choose(_rows(chat, min(at.summarised_through + 1, at.context_from)), at)
+            if piece is None:
+                if tells:
+                    publish_overflow(chat, find_overflow(chat))
+                return False
+            summarise_slice(claim, chat, piece, at_once=True, lock_seconds=_LOCK_SECONDS)
+    except (Cancelled, WorkspaceError) as error:
+        logger.warning("overrun.kept", extra={"turn": turn.pk, "cause": type(error).__name__})
+        return False
+    before = chat.context_from
+    chat.refresh_from_db()
+    return chat.context_from > before
+
+
+def _rows(chat: Conversation, first: int) -> list[Message]:
+    query = rows_of(chat, first).select_related("turn").prefetch_related("blocks")
+    return list(query.order_by("pk"))
+
+
+def _window(config: Config, known: int | None) -> int:
+    """Return the window: the setting's, or the smaller one that the server named."""
+    own: int = config.get("agents.defaults.contextWindowTokens")
+    return min(own, known) if known else own
+
+
+def _target(config: Config, window: int) -> int:
+    """Return the size that the context should have after trimming."""
+    return int(budget_of(config, window) * _ratio(config))
+
+
+def budget_of(config: Config, window: int) -> int:
+    """Return the tokens of a request beside its answer.
+
+    When the answer may fill the window, this is half of the window.
+    """
+    most = config.get("agents.defaults.maxTokens")
+    return max(meter(0, window=window, max_tokens=most).total, window // 2)
+
+
+def _size(
+    turn: Turn,
+    taken: Sequence[Message],
+    system: SystemPrompt,
+    schemas: Sequence[Mapping[str, Any]],
+) -> int:
+    """Estimate the request's tokens, from the provider's last count when there is one."""
+    chat = turn.conversation
+    fresh = sum(estimate(row.text) + estimate(row.context) for row in taken)
+    counted = _COUNTED.first(conversation=chat.pk, context_from=chat.context_from)
+    if counted:
+        return max(0, counted[0] - turn.tokens_gone) + fresh
+    said = sum(weight.tokens for weight in context_slices.weighed(_rows(chat, chat.context_from)))
+    return estimate(system.text) + estimate(json.dumps(list(schemas))) + said
+
+
+def _ratio(config: Config) -> float:
+    return float(config.get("agents.defaults.consolidationRatio"))

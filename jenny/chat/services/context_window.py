@@ -1,0 +1,183 @@
+"""Measures how full the context window of a conversation is.
+
+The meter says it in words and as a percentage. ``ContextUsage`` says by how much the context is too
+large, and ``find_overflow`` names what is too big after all that may leave it has left.
+"""
+
+from dataclasses import dataclass
+
+from jenny.chat import context_slices
+from jenny.chat.models import Conversation, Message
+from jenny.chat.prompt import FixedCost, fixed_cost
+from jenny.chat.services.prompts import prompt_of
+from jenny.chat.services.publish import Publisher
+from jenny.chat.tools import tools_of
+from jenny.workspace import config as workspace_config
+from jenny.workspace.config import Config
+
+# Tokens kept free in addition to the answer.
+RESERVE = 1024
+
+_THOUSAND = 1000
+# From here on a decimal of thousands is not shown.
+_WHOLE = 9.95
+
+
+@dataclass(frozen=True)
+class Meter:
+    used: int
+    total: int
+
+    @property
+    def percent(self) -> int:
+        return min(999, round(100 * self.used / self.total)) if self.total > 0 else 0
+
+    @property
+    def message(self) -> str:
+        total = _short(self.total)
+        return (
+            f"{_short(self.used)} of {total} tokens; the oldest turns will be summarised at {total}"
+        )
+
+
+def meter(used: int, *, window: int, max_tokens: int) -> Meter:
+    """Return the meter of a conversation whose last request and answer took *used* tokens."""
+    return Meter(used, max(0, window - max_tokens - RESERVE))
+
+
+def meter_of(chat: Conversation, config: Config) -> Meter:
+    """Return the meter for the newest turn since the conversation's context was last reset."""
+    newest = (
+        chat.turns.filter(
+            context_tokens__gt=0, messages__pk__gte=chat.context_from, messages__is_current=True
+        )
+        .order_by("-pk")
+        .values_list("context_tokens", flat=True)
+        .first()
+    )
+    return meter(
+        max(0, (newest or 0) - chat.tokens_gone),
+        window=config.get("agents.defaults.contextWindowTokens"),
+        max_tokens=config.get("agents.defaults.maxTokens"),
+    )
+
+
+def _short(tokens: int) -> str:
+    if tokens < _THOUSAND:
+        return str(tokens)
+    thousands = tokens / _THOUSAND
+    return f"{thousands:.1f}k" if thousands < _WHOLE else f"{thousands:.0f}k"
+
+
+class ContextUsage:
+    def __init__(self, chat: Conversation) -> None:
+        config = workspace_config.load_config(chat.workspace.root)
+        self._ratio = config.get("agents.defaults.consolidationRatio")
+        self._most = config.get("agents.defaults.maxMessages")
+        self.budget = meter(
+            0,
+            window=config.get("agents.defaults.contextWindowTokens"),
+            max_tokens=config.get("agents.defaults.maxTokens"),
+        ).total
+        # Only the newest turn's count holds: an older turn may have seen what has left.
+        newest = (
+            chat.turns.filter(messages__is_current=True)
+            .order_by("-pk")
+            .values_list("context_tokens", flat=True)
+            .first()
+        )
+        self.used = max(0, (newest or 0) - chat.tokens_gone)
+
+    def is_on(self, count: int) -> bool:
+        return self.surplus > 0 or self.keep(count) > 0
+
+    @property
+    def surplus(self) -> int:
+        """Tokens that must leave; 0 while all fit."""
+        target = int(self.budget * self._ratio)
+        return max(1, self.used - target) if 0 < self.budget <= self.used else 0
+
+    def keep(self, count: int) -> int:
+        """Return how many messages stay; 0: all of *count*.
+
+        As with tokens, enough messages leave that the next turns find room.
+        """
+        return max(1, int(self._most * self._ratio)) if count > self._most else 0
+
+
+def find_overflow(chat: Conversation) -> str:
+    """Return a sentence that names it; empty while everything fits."""
+    chat.refresh_from_db()
+    pressure = ContextUsage(chat)
+    if not pressure.surplus:
+        return ""
+    return too_big(chat, pressure.budget, over=max(1, pressure.used - pressure.budget))
+
+
+def too_big(chat: Conversation, budget: int, *, over: int, is_alone: bool = False) -> str:
+    """Name what exceeds *budget* tokens by *over*: a file of every request, or the last exchange.
+
+    *is_alone*: nothing else is sent, so a new conversation changes nothing.
+    """
+    fixed = fixed_part(chat, budget)
+    last = _last_exchange(chat)
+    room = f"of the {budget:,} tokens that this model has room for"
+    files = [part for part in fixed.parts if part.source]
+    if is_alone and fixed.tokens > last and not (files and files[0].tokens * 3 > fixed.tokens):
+        return (
+            f"The instructions and tools of every message take about {fixed.tokens:,} {room}. "
+            "Choose a model that reads more."
+        )
+    if files and fixed.tokens >= last:
+        return (
+            f"{files[0].source} is too big: about {files[0].tokens:,} {room} go out with every "
+            f"message for it. Shorten it by about {min(over, files[0].tokens):,} tokens, or choose "
+            "a model that reads more."
+        )
+    if is_alone:
+        return (
+            f"This message and what was read for it are too big: about {last:,} {room}. Send it in "
+            "parts, or choose a model that reads more."
+        )
+    return (
+        f"The last exchange is too big: about {last:,} {room}. It is never split. Begin anew with "
+        "/new, or choose a model that reads more."
+    )
+
+
+def fixed_part(chat: Conversation, room: int) -> FixedCost:
+    """Return what every request of the conversation contains, of *room* tokens."""
+    tools = tools_of(chat.kind)
+    schemas = [tool.schema for tool in tools]
+    names = [tool.name for tool in tools]
+    prompt = prompt_of(chat, names)
+    return fixed_cost(prompt, schemas, room=room)
+
+
+def publish_overflow(chat: Conversation, message: str) -> None:
+    """Show the sentence next to the meter; empty: remove it."""
+    rows = Conversation.objects.filter(pk=chat.pk).exclude(crowded=message)
+    # Mostly it says so already, and there is nothing to write.
+    if rows.exists() and rows.update(crowded=message):
+        chat.refresh_from_db()
+        gauge = meter_of(chat, workspace_config.load_config(chat.workspace.root))
+        Publisher(chat).meter(gauge.message, gauge.percent, message)
+
+
+def _last_exchange(chat: Conversation) -> int:
+    """Estimate the tokens of the last turn, which always stays."""
+    rows = list(
+        Message.objects.filter(
+            conversation=chat,
+            pk__gte=chat.context_from,
+            kind__in=("user", "answer"),
+            is_current=True,
+        )
+        .exclude(turn=None)
+        .select_related("turn")
+        .prefetch_related("blocks")
+        .order_by("pk")
+    )
+    weights = context_slices.weighed(rows)
+    begins = [number for number, weight in enumerate(weights) if weight.begins_turn]
+    return sum(weight.tokens for weight in weights[begins[-1] if begins else 0 :])

@@ -1,0 +1,1 @@
+"""Measures a memory: a story is played through chats, summaries and Dream, then judged by code."""

@@ -1,0 +1,229 @@
+"""Sends the events of a conversation through Redis, numbered by the database.
+
+Without Redis the pages only lose their live view: the rows are stored first, and the next event
+that arrives makes every page render anew.
+"""
+
+import contextlib
+import functools
+import logging
+import time
+from collections.abc import Callable
+
+import redis
+from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
+from django.db import transaction
+from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from jenny.accounts.services.prepared_statements import Prepared, uuid_slot
+from jenny.celery import app
+from jenny.chat import events
+from jenny.chat.models import Block, Conversation, Message, Turn
+from jenny.chat.services.rendering import render_item
+from jenny.chat.stream import Position, Sent, Writer, encode, key
+
+log = logging.getLogger(__name__)
+
+# Seconds without an attempt after Redis failed; events are only stored meanwhile.
+SECONDS_AFTER_FAULT = 1.0
+# The row of the event was deleted with its conversation, so nobody needs the event.
+GONE = (ObjectDoesNotExist, ObjectNotUpdated)
+# Seconds in which pages that show a deleted conversation can receive the event about it.
+SECONDS_GONE = 60
+# By so much its number is above the newest one that the deleting process knows.
+NUMBERS_GONE = 1_000_000
+# Reads the content of an event from the database.
+type Tell = Callable[[], events.Event]
+type Renumber = Callable[[], Position]
+# One for each turn or request that sends at the same time; the library's default is a hundred.
+MOST_CONNECTIONS = 2_000
+
+
+@functools.cache
+def redis_client() -> redis.Redis:
+    """Return this process's Redis client.
+
+    Timeouts keep a dead server from blocking a turn. The library's retries are off, since they
+    multiply (connecting, then asking); the pool checks connections to a restarted server.
+    """
+    return redis.Redis.from_url(
+        settings.REDIS_URL,
+        socket_timeout=2,
+        socket_connect_timeout=1,
+        health_check_interval=30,
+        retry=Retry(NoBackoff(), 0),
+        max_connections=MOST_CONNECTIONS,
+    )
+
+
+def enqueue(task: str, *arguments: object) -> bool:
+    """Enqueue the task of that name.
+
+    ``False``: there is no broker. The rows say what is to be done, and ``chat.reap`` sends it again
+    as soon as there is one.
+
+    The broker is pinged first: Celery's own client would block a request for six seconds before it
+    gives up.
+    """
+    try:
+        redis_client().ping()
+        app.send_task(task, arguments, retry=False)
+    except (redis.RedisError, OperationalError) as error:
+        log.warning("task.not_sent", extra={"task": task, "cause": type(error).__name__})
+        return False
+    return True
+
+
+class Pause:
+    """After a failure nothing in this process asks Redis for a moment.
+
+    A failed attempt takes seconds. The heartbeat, which asks for each of its turns, would miss
+    their leases meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def begin(self) -> None:
+        self._until = time.monotonic() + SECONDS_AFTER_FAULT
+
+    @property
+    def is_on(self) -> bool:
+        return time.monotonic() < self._until
+
+
+PAUSE = Pause()
+
+
+class Publisher:
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self._writer = Writer(redis_client(), str(conversation.pk))
+        self._gap = False
+
+    def send(
+        self, position: Position, tell: Callable[[], list[events.Event]], renumber: Renumber
+    ) -> None:
+        """Send what *tell* reads, at *position*.
+
+        *renumber* returns a newer position; it is called when the stream contains something newer,
+        or lost its entries. *tell* reads after each number is taken, so a higher number always has
+        a later state, and a late writer cannot replace it by an older one.
+        """
+        if PAUSE.is_on:
+            self._gap = True
+            return
+        try:
+            for _ in range(5):
+                sent = self._writer.append(position, *tell(), after_gap=self._gap)
+                if sent is Sent.SENT:
+                    self._gap = False
+                    return
+                self._gap = self._gap or sent is Sent.LOST
+                position = renumber()
+        except redis.RedisError as error:
+            self._gap = True
+            PAUSE.begin()
+            log.warning("events.not_sent", extra={"cause": type(error).__name__})
+
+    def tell(self, *parts: Tell, number: int | None = None, first: Position | None = None) -> None:
+        """Send the events that *parts* read from the database, in one call.
+
+        *number*: the last of the event numbers taken with the stored rows; or *first*: the position
+        of the first event. Without either, numbers are taken here.
+        """
+        if not parts:
+            return
+        before = len(parts) - 1
+
+        def renumber() -> Position:
+            with transaction.atomic():
+                return Position(self.conversation.next_event_number(len(parts)) - before)
+
+        with contextlib.suppress(*GONE):
+            begin = first or (Position(number - before) if number else renumber())
+            self.send(begin, lambda: [part() for part in parts], renumber)
+
+    def item(self, message: Message) -> Tell:
+        """Return a reader for a message of the thread."""
+        return lambda: events.item(f"m{message.pk}", render_item(message))
+
+    def state(self) -> Tell:
+        """Return a reader for the newest turn's state: waiting, running or over."""
+        return lambda: _state_of(self.conversation)
+
+    def gauge(self, message: str, percent: int, note: str | None = None) -> Tell:
+        """Return a reader for the meter.
+
+        *note*: what is too big; ``None`` leaves the present note.
+        """
+        return lambda: events.meter(message, percent, note)
+
+    def message(self, message: Message) -> None:
+        self.tell(self.item(message))
+
+    def turn_state(self) -> None:
+        self.tell(self.state())
+
+    def conversation_title(self) -> None:
+        self.tell(lambda: events.title(self.conversation.title))
+
+    def meter(self, message: str, percent: int, note: str | None = None) -> None:
+        self.tell(self.gauge(message, percent, note))
+
+    def changed(self) -> None:
+        """Make pages render the thread anew, since it has other messages now."""
+        self.tell(lambda: events.RESET)
+
+    def conversation_gone(self) -> None:
+        """Delete the stream after the conversation was deleted; readers reload and find it gone."""
+        name = key(str(self.conversation.pk))
+        last = Position(self.conversation.event_number + NUMBERS_GONE)
+        try:
+            with redis_client().pipeline() as pipe:
+                pipe.delete(name)
+                pipe.xadd(name, {"data": encode(events.RESET), "previous": str(last)}, str(last))
+                pipe.expire(name, SECONDS_GONE)
+                pipe.execute()
+        except redis.RedisError as error:
+            # The stream expires by itself within the hour.
+            log.warning("events.not_sent", extra={"cause": type(error).__name__})
+
+
+_NEWEST = Prepared(
+    lambda: (
+        Turn.objects.filter(conversation=uuid_slot("conversation"))
+        .order_by("-pk")
+        .only("state", "message")[:1]
+    )
+)
+
+
+def _state_of(conversation: Conversation) -> events.Event:
+    turn = _NEWEST.first(conversation=conversation.pk)
+    if turn is None:
+        return events.state("idle", 0)
+    return events.state(turn.state if turn.is_live else "idle", turn.pk, turn.message)
+
+
+def position_of(conversation: Conversation) -> Position:
+    """Return the position up to which the rows contain everything that the stream sent.
+
+    Text being written is stored at intervals: while a block is open, the position is that of its
+    stored state, and the rest is read from the stream.
+    """
+    conversation.refresh_from_db(fields=["event_number"])
+    open_blocks = Block.objects.filter(
+        turn__conversation=conversation, turn__state__in=Turn.LIVE, is_open=True
+    )
+    positions = [Position(*row) for row in open_blocks.values_list("event_number", "event_count")]
+    if positions:
+        return min(positions)
+    number = conversation.event_number
+    counts = Block.objects.filter(
+        message__conversation=conversation, event_number=number
+    ).values_list("event_count", flat=True)
+    return Position(number, max(counts, default=0))

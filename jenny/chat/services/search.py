@@ -1,0 +1,402 @@
+"""The search over a workspace: its files, and what was said in its conversations."""
+
+import contextlib
+import datetime as dt
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Count, Max
+from django.urls import reverse
+
+from jenny.accounts.models import Workspace
+from jenny.agent import tokens
+from jenny.agent.clock import zone_of
+from jenny.agent.prompt import one_line
+from jenny.chat.model_messages import Said
+from jenny.chat.models import Block, Conversation, Message
+from jenny.chat.services.message_history import load_history
+from jenny.chat.services.prompts import prompt_of
+from jenny.chat.services.publish import enqueue, redis_client
+from jenny.markdown.link_context import anchor
+from jenny.search import (
+    Document,
+    Hit,
+    Index,
+    IndexLost,
+    Key,
+    Passage,
+    PassageStore,
+    Results,
+    SqliteStore,
+)
+from jenny.search.index import Source
+from jenny.search.postgres import PostgresStore
+from jenny.search.words import Term, index_words, parse_query
+from jenny.workspace import paths
+from jenny.workspace.redact import redact
+from memory import search_sources
+from memory.history import cursors
+from memory.recall import MOST, Found, Search, View, shown_lines
+from memory.search_sources import CHAT, PROJECT_CHAT, VERSION, VersionSource, passages_of
+from memory.suppression import tombstones
+from memory.suppression.hide import visible_line
+from wikis import addresses
+
+log = logging.getLogger(__name__)
+
+# Searched for a personal conversation; those of projects stay in their projects.
+PERSONAL = (*search_sources.KINDS, CHAT)
+EVERYTHING = (*PERSONAL, PROJECT_CHAT)
+
+_KINDS: dict[str, str] = {Conversation.Kind.PERSONAL: CHAT, Conversation.Kind.PROJECT: PROJECT_CHAT}
+_SPEAKERS: dict[str, str] = {Message.Kind.USER: "You", Message.Kind.ANSWER: "Jenny"}
+# What is said after a longer pause is about something else.
+_PAUSE = dt.timedelta(hours=6)
+_KEPT_INDEXES = 16
+# The index of old versions, beside that of what there is.
+_VERSIONS = "-versions"
+# What is put behind a message by itself: lines of these kinds with at least so many and such a
+# share of its words, and as many others. A wiki may be a project's.
+_RELATED = (search_sources.HISTORY, search_sources.FILE, CHAT)
+_RELATED_LINES, _RELATED_HITS = 3, 10
+_RELATED_WORDS, _RELATED_SHARE = 2, 0.5
+# The answer waits for them.
+_RELATED_SECONDS = 0.3
+# The prompt and the newest of what was said are compared, each up to so many characters.
+_KNOWN_CHARS = 100_000
+# Of each line; with their places three of them have about 150.
+_RELATED_TOKENS = 40
+# What stands before the text of such a line.
+_HEAD = re.compile(r"\s*(?:[-*] )?(?:\[[^\]\n]{1,60}\] )?(?:You: |Jenny: )?")
+# How long one task works, and how long others count on it.
+_SLICE_SECONDS = 3.0
+_TASK_SECONDS = 600
+_indexes: OrderedDict[tuple[Any, ...], Index] = OrderedDict()
+_indexes_lock = threading.Lock()
+
+
+class ChatSource:
+    """The conversations of a workspace, but for temporary ones."""
+
+    def __init__(self, workspace: UUID, zone: dt.tzinfo) -> None:
+        self._workspace = workspace
+        self._zone = zone
+
+    def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
+        rows = Conversation.objects.filter(workspace=self._workspace, kind__in=_KINDS)
+        if only is not None:
+            rows = rows.filter(pk__in=[pk for kind, pk in only if kind in _KINDS.values()])
+        # An import adds messages without an event.
+        said = rows.annotate(count=Count("messages"), newest=Max("messages__pk"))
+        for pk, kind, *stamp in said.values_list(
+            "pk", "kind", "event_number", "branch", "count", "newest", "title", "project"
+        ):
+            yield Document(_KINDS[kind], str(pk), " ".join(map(str, stamp)))
+
+    def passages(self, document: Document) -> Iterator[Passage]:
+        chat = Conversation.objects.filter(pk=document.place).first()
+        if chat is None:
+            return
+        title = " ".join(part for part in (chat.title, chat.project) if part)
+        stretch: list[tuple[int, str]] = []
+        last = started = dt.datetime.max.replace(tzinfo=dt.UTC)
+        for pk, said_at, lines in _said(chat.pk):
+            at = said_at.astimezone(self._zone)
+            if stretch and (at - last > _PAUSE or at.date() != started.date()):
+                yield from passages_of(stretch, title, started.date().isoformat())
+                stretch = []
+            if not stretch:
+                started = at
+            stretch += [(pk, line) for line in lines]
+            last = at
+        yield from passages_of(stretch, title, started.date().isoformat())
+
+
+def _said(chat: UUID) -> Iterator[tuple[int, dt.datetime, list[str]]]:
+    """Yield the messages of the shown branch: id, time and lines, without secrets."""
+    rows = (
+        Message.objects.filter(conversation=chat, kind__in=_SPEAKERS, is_current=True)
+        .order_by("pk", "blocks__pk")
+        .values_list("pk", "kind", "created_at", "text", "blocks__kind", "blocks__text", named=True)
+    )
+    for pk, group in groupby(rows, key=attrgetter("pk")):
+        first, *others = group
+        blocks = [
+            row.blocks__text for row in (first, *others) if row.blocks__kind == Block.Kind.TEXT
+        ]
+        text = redact("\n".join([first.text, *blocks])).text
+        if lines := [line for line in text.split("\n") if line.strip()]:
+            lines[0] = f"{_SPEAKERS[first.kind]}: {lines[0]}"
+            yield pk, first.created_at, lines
+
+
+def index_of(workspace: Workspace, part: str = "") -> Index:
+    """Return the index of a workspace, or that of its versions; the process keeps those used
+    last."""
+    name = str(connection.settings_dict["NAME"])
+    key = (connection.vendor, name, settings.JENNY_DATA.cache, workspace.pk, part)
+    with _indexes_lock:
+        found = _indexes.pop(key, None) or _new_index(workspace, part)
+        _indexes[key] = found
+        while len(_indexes) > _KEPT_INDEXES:
+            _indexes.popitem(last=False)
+        return found
+
+
+def search(
+    workspace: Workspace, query: str, kinds: Sequence[str] = PERSONAL, **limits: Any
+) -> Results:
+    """Search a workspace. What the index lacks after a few seconds is read in the background."""
+    found = index_of(workspace).search(query, kinds, **limits)
+    if found.missing:
+        enqueue_update(workspace.pk)
+    return found
+
+
+def search_versions(workspace: Workspace, query: str, **limits: Any) -> Results:
+    """Search the lines that left files with earlier versions, in an index of their own: it is made
+    when somebody first asks for it."""
+    found = index_of(workspace, _VERSIONS).search(query, (VERSION,), **limits)
+    if found.missing:
+        enqueue_update(workspace.pk, _VERSIONS)
+    return found
+
+
+def search_for(conversation: Conversation) -> Search:
+    """Return the search of a conversation's tools and commands.
+
+    It leaves out what the model sees anyway: the conversation itself from where its context begins.
+    """
+    is_personal = conversation.kind == Conversation.Kind.PERSONAL
+    allowed = PERSONAL if is_personal else search_sources.KINDS
+
+    def search_kinds(query: str, kinds: Sequence[str] | None) -> Results:
+        chosen = [kind for kind in allowed if kinds is None or kind in kinds]
+        if not chosen:
+            return Results(())
+        found = search(conversation.workspace, query, chosen, most=2 * MOST)
+        hits = (_unseen(conversation, hit) for hit in found.hits)
+        return replace(found, hits=tuple(filter(None, hits)))
+
+    return search_kinds
+
+
+def find_related(conversation: Conversation, message: str, tools: Sequence[str]) -> list[Found]:
+    """Return the few earlier lines that have at least half of the words of a message, without what
+    stands in the prompt or the conversation anyway.
+
+    What waits for Dream is in the prompt, and what was archived is outdated.
+
+    Raises:
+        WorkspaceError: the files of the prompt cannot be read.
+    """
+    workspace = conversation.workspace
+    found = search(
+        workspace,
+        message,
+        _RELATED,
+        most=_RELATED_HITS,
+        seconds=_RELATED_SECONDS,
+        is_quick=True,
+    )
+    if found.missing:
+        log.info("search.index_is_behind", extra={"documents": found.missing})
+    root = paths.real_root(workspace.root)
+    view = View(root, tombstones.state(root), found.hits)
+    read_to = cursors.dream_cursor(workspace.root)
+    close = [
+        (hit, lines)
+        for hit in filter(None, (_unseen(conversation, hit) for hit in found.hits))
+        if (hit.kind != search_sources.HISTORY or hit.passage.anchors[0] <= read_to)
+        and (lines := _close_lines(hit, found.words, view))
+    ]
+    if not close:
+        return []
+    asked = frozenset(index_words([message.replace("\n", " ")])[0].split())
+    known = _known_lines(conversation, tools)
+    related: list[Found] = []
+    for hit, lines in close:
+        for at, line in lines:
+            terms = parse_query(_HEAD.sub("", line, count=1)).terms
+            new = [term for term in terms if not asked & (term.forms | term.others)]
+            if len(new) >= _RELATED_WORDS and not any(_has_all(one, terms) for one in known):
+                known.append(frozenset(index_words([line])[0].split()))
+                place = hit.kind, hit.place, hit.passage.anchors[at]
+                text = _cut_to_tokens(redact(line.strip()).text)
+                title = visible_line(view.state, hit.passage.title) or ""
+                related.append(Found(*place, text, hit.passage.day, title))
+                break
+    return related[:_RELATED_LINES]
+
+
+def _cut_to_tokens(text: str) -> str:
+    size = tokens.estimate(text)
+    return one_line(text, max(1, len(text) * _RELATED_TOKENS // max(_RELATED_TOKENS, size)))
+
+
+def _close_lines(hit: Hit, words: int, view: View) -> list[tuple[int, str]]:
+    """Return the lines of a passage that fit a message of so many *words* well, best first."""
+    least = max(_RELATED_WORDS, _RELATED_SHARE * words)
+    lines = [(at, line) for at, line in shown_lines(hit, view).items() if hit.matches[at] >= least]
+    return sorted(lines, key=lambda row: -hit.scores[row[0]])
+
+
+def _known_lines(conversation: Conversation, tools: Sequence[str]) -> list[frozenset[str]]:
+    """Return the words of each line of the prompt and of the newest part of the conversation."""
+    said = "\n".join(
+        text
+        for row in load_history(conversation)
+        for text in (row.text, row.context, *(piece.text for piece in row.pieces))
+    )
+    prompt = prompt_of(conversation, tools).text[:_KNOWN_CHARS]
+    lines = index_words(f"{prompt}\n{said[-_KNOWN_CHARS:]}".split("\n"))
+    return [frozenset(line.split()) for line in lines]
+
+
+def _has_all(words: frozenset[str], terms: Sequence[Term]) -> bool:
+    return all(words & (term.forms | term.others) for term in terms)
+
+
+def hide_forgotten(conversation: Conversation, spoken: Sequence[Said]) -> list[Said]:
+    """Leave out the related lines of earlier messages that were forgotten since then."""
+    state = tombstones.state(conversation.workspace.root)
+    if not state.active:
+        return list(spoken)
+    return [replace(row, context=_remembered(row.context, state)) for row in spoken]
+
+
+def _remembered(context: str, state: tombstones.State) -> str:
+    # A line names its place, and may name a speaker, before what was said.
+    return "\n".join(
+        line
+        for line in context.split("\n")
+        if not line.startswith("- ")
+        or not any(state.match(line[head.end() :]) for head in re.finditer("^- |: ", line))
+    )
+
+
+def search_all(workspace: Workspace) -> Search:
+    """Return a search of the files and the personal conversations of a workspace."""
+    return lambda query, kinds: search(workspace, query, kinds or PERSONAL, most=2 * MOST)
+
+
+def _unseen(conversation: Conversation, hit: Hit) -> Hit | None:
+    """Return the hit without the lines that the model sees; ``None`` when no other fits."""
+    if hit.kind != CHAT or hit.place != str(conversation.pk):
+        return hit
+    passage = hit.passage
+    count = sum(anchor < conversation.context_from for anchor in passage.anchors)
+    if count == len(passage.anchors):
+        return hit
+    scores = hit.scores[:count]
+    if not any(scores):
+        return None
+    older = replace(passage, lines=passage.lines[:count], anchors=passage.anchors[:count])
+    return replace(hit, passage=older, scores=scores, matches=hit.matches[:count])
+
+
+def passage_url(row: Found) -> str:
+    """Return the address of a passage, as near to its line as there is one."""
+    if row.kind == search_sources.HISTORY:
+        return reverse("chat:entry", args=[row.anchor])
+    if row.kind in (CHAT, PROJECT_CHAT):
+        return reverse("chat:at", args=[row.place, row.anchor])
+    if row.kind == search_sources.MEMORY:
+        return f"/memory/files/{quote(row.place)}?from={row.anchor}#line-{row.anchor}"
+    if row.kind == search_sources.WIKI and row.place.count("/") > 1:
+        _, name, path = row.place.split("/", 2)
+        heading = search_sources.heading_of(row.title, row.place)
+        return addresses.page_url(name, path, anchor(heading) if heading else "")
+    return f"/workspace/{quote(row.place)}?line={row.anchor}#line-{row.anchor}"
+
+
+def enqueue_update(workspace: UUID, part: str = "") -> None:
+    """Have an index of a workspace brought up to date, unless that is enqueued already."""
+    with contextlib.suppress(redis.RedisError):
+        if redis_client().set(_task_key(workspace, part), 1, nx=True, ex=_TASK_SECONDS):
+            enqueue("chat.update_search_index", str(workspace), part)
+
+
+def enqueue_updates() -> None:
+    """Have every index brought up to date, so that none keeps what was edited or deleted."""
+    for pk in Workspace.objects.values_list("pk", flat=True):
+        enqueue_update(pk)
+
+
+def update_index(workspace_id: str, part: str = "") -> None:
+    """Bring an index of a workspace up to date for a few seconds; another task does what is left
+    then, so that others of the queue are not kept waiting."""
+    workspace = Workspace.objects.select_related("owner").filter(pk=workspace_id).first()
+    left = 0
+    if workspace is not None:
+        # After an error the next search, or the next of these tasks, tries again.
+        with contextlib.suppress(IndexLost):
+            index = index_of(workspace, part)
+            left = index.update(seconds=_SLICE_SECONDS)
+            if not left:
+                index.compact()
+    key = _task_key(workspace_id, part)
+    with contextlib.suppress(redis.RedisError):
+        if left:
+            redis_client().expire(key, _TASK_SECONDS)
+            enqueue("chat.update_search_index", workspace_id, part)
+        else:
+            redis_client().delete(key)
+
+
+def forget_conversation(conversation: Conversation) -> None:
+    """Remove a deleted conversation from the index."""
+    with contextlib.suppress(IndexLost):
+        index_of(conversation.workspace).remove(
+            [(kind, str(conversation.pk)) for kind in _KINDS.values()]
+        )
+    # What the index still has of its words is overwritten, and what somebody stored at the moment
+    # of the deletion is removed.
+    enqueue_update(conversation.workspace_id)
+
+
+def forget_index(workspace: str) -> None:
+    """Remove the indexes of a deleted workspace; they contain its texts."""
+    for part in ("", _VERSIONS):
+        _store(workspace + part).clear()
+
+
+def _new_index(workspace: Workspace, part: str) -> Index:
+    zone: dt.tzinfo = zone_of(workspace.owner.time_zone)
+    sources: tuple[Source, ...] = (VersionSource(workspace.root, zone),)
+    if not part:
+        chats = ChatSource(workspace.pk, zone)
+        forgotten = search_sources.ForgottenSource(workspace.root)
+        sources = (*search_sources.sources(workspace.root), chats, forgotten)
+    return Index(_store(f"{workspace.pk}{part}"), sources)
+
+
+def _store(workspace: str) -> PassageStore:
+    if connection.vendor == "postgresql":
+        return PostgresStore(workspace, _cursor)
+    return SqliteStore(settings.JENNY_DATA.cache / "search" / f"{workspace}.sqlite3")
+
+
+def _task_key(workspace: UUID | str, part: str) -> str:
+    return f"jenny:search:{workspace}{part}"
+
+
+@contextlib.contextmanager
+def _cursor() -> Iterator[Any]:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            yield cursor
+    except DatabaseError as error:
+        raise IndexLost from error

@@ -1,1 +1,0 @@
-"""The model's part in tidying a project."""

@@ -1,0 +1,170 @@
+"""Receives what a person sends to a conversation: text, Stop, Retry, a draft.
+
+A form without script gets a redirect; a script gets JSON, with the sentence to show when the text
+was refused (the page keeps the text).
+"""
+
+import contextlib
+from http import HTTPStatus
+from uuid import UUID, uuid4, uuid5
+
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from jenny.accounts import access as accounts
+from jenny.accounts.models import Account, Workspace
+from jenny.chat import access
+from jenny.chat.models import Conversation, Draft
+from jenny.chat.services import commands, send_message
+from jenny.chat.services.model_menu import chosen_preset
+from jenny.chat.views import conversation_pages
+from jenny.workspace.errors import WorkspaceError
+from wikis import pages as pages_of_wikis
+
+_FIRST = UUID("5b6f0f6e-2d5c-4a39-9d6e-0a3f5f1f7c11")
+_IN_TRASH = (
+    "The conversation that this message began is in the trash. Bring it back from there, or load "
+    "the page again to begin another one."
+)
+# Characters of a draft kept on the server; the browser keeps it whole.
+LONGEST_DRAFT = 200_000
+
+
+@require_POST
+def begin_conversation(request: HttpRequest) -> HttpResponse:
+    workspace = accounts.workspace(request)
+    try:
+        text = send_message.check_text(request.POST.get("text", ""))
+    except send_message.MessageRefused as refused:
+        return _refused(request, workspace, None, str(refused))
+    project = request.POST.get("project", "")
+    try:
+        if project:
+            pages_of_wikis.open_wiki(workspace.root, project)
+    except WorkspaceError as error:
+        return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
+    key = request.POST.get("client_key", "")[:64].replace("\0", "")
+    chat, _ = Conversation.all_objects.get_or_create(
+        pk=_first_id(workspace, key),
+        workspace=workspace,
+        defaults={
+            "preset": chosen_preset(workspace, request.POST.get("preset", "")),
+            "kind": Conversation.Kind.PROJECT if project else _kind(request),
+            "project": project,
+        },
+    )
+    if chat.deleted_at is not None:
+        return _refused(request, workspace, None, _IN_TRASH)
+    _take_in(chat, text, key)
+    Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
+    return _went_to(request, chat)
+
+
+@require_POST
+@access.deleted_is_not_found
+def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    chat = access.conversation(request, conversation_id)
+    try:
+        text = send_message.check_text(request.POST.get("text", ""))
+    except send_message.MessageRefused as refused:
+        return _refused(request, chat.workspace, chat, str(refused))
+    _take_in(chat, text, request.POST.get("client_key", "")[:64].replace("\0", ""))
+    Draft.forget(accounts.account(request).pk, chat.pk)
+    return _went_to(request, chat)
+
+
+def _kind(request: HttpRequest) -> str:
+    is_temporary = request.POST.get("temporary") == "1"
+    return Conversation.Kind.TEMPORARY if is_temporary else Conversation.Kind.PERSONAL
+
+
+def _first_id(workspace: Workspace, client_key: str) -> UUID:
+    """Derive the new conversation's id from *client_key*.
+
+    A form sent twice, even at once, then begins one conversation.
+    """
+    return uuid5(_FIRST, f"{workspace.pk}/{client_key}") if client_key else uuid4()
+
+
+def _take_in(chat: Conversation, text: str, client_key: str) -> None:
+    """Execute a command at once; everything else is for the model."""
+    if client_key and chat.has_taken(client_key):
+        # Sent again after a lost answer. The command (Stop) must not be executed again.
+        return
+    call = commands.parse(text)
+    if call is None:
+        send_message.accept_message(chat, text, client_key)
+    else:
+        commands.run_command(chat, call, client_key)
+
+
+@require_POST
+@access.deleted_is_not_found
+def stop(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """End the live turn; its partial text is kept."""
+    chat = access.conversation(request, conversation_id)
+    send_message.stop_turn(chat)
+    return _went_to(request, chat)
+
+
+@require_POST
+@access.deleted_is_not_found
+def retry(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    chat = access.conversation(request, conversation_id)
+    turn = request.POST.get("turn", "")
+    if turn.isdecimal():
+        send_message.retry_turn(chat, int(turn[:18]))
+    return _went_to(request, chat)
+
+
+@require_POST
+def first_draft(request: HttpRequest) -> HttpResponse:
+    """Save the text typed for a new conversation."""
+    return _keep_draft(request, accounts.account(request), None)
+
+
+@require_POST
+@access.deleted_is_not_found
+def draft(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Save the text typed for this conversation."""
+    chat = access.conversation(request, conversation_id)
+    return _keep_draft(request, accounts.account(request), chat)
+
+
+def _keep_draft(request: HttpRequest, account: Account, chat: Conversation | None) -> HttpResponse:
+    text = request.POST.get("text", "")[:LONGEST_DRAFT].replace("\0", "")
+    rows = Draft.objects.filter(account_id=account.pk, conversation=chat)
+    if not text:
+        rows.delete()
+    elif not rows.update(text=text):
+        with contextlib.suppress(IntegrityError), transaction.atomic():
+            # Two tabs may create the first draft at once; then the other tab's row exists.
+            Draft.objects.create(account_id=account.pk, conversation=chat, text=text)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
+    url = reverse("chat:conversation", args=[chat.pk])
+    if request.POST.get("tour") == "1":
+        url += "?tour=1"
+    if _wants_json(request):
+        return JsonResponse({"conversation": str(chat.pk), "url": url})
+    return HttpResponseRedirect(url)
+
+
+def _refused(
+    request: HttpRequest, workspace: Workspace, chat: Conversation | None, message: str
+) -> HttpResponse:
+    if _wants_json(request):
+        return JsonResponse({"message": message}, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    text = request.POST.get("text", "")
+    return conversation_pages.show(request, workspace, chat, problem=message, text=text)
+
+
+def _wants_json(request: HttpRequest) -> bool:
+    """True when a script sent the form and shows the answer itself."""
+    return request.headers.get("HX-Request") == "true" or request.headers.get(
+        "Accept", ""
+    ).startswith("application/json")

@@ -1,1 +1,0 @@
-"""Dream's runs in the installation: asked for, claimed, carried out, taken over, told of."""

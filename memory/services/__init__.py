@@ -1,0 +1,1 @@
+"""Services of the memory: everything that it does with the database."""

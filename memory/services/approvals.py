@@ -1,0 +1,294 @@
+"""Decisions on proposed changes: accept, edit, reject, suppress.
+
+Every decision is made under the workspace's lock, under which runs stage as well, so tabs and
+runs are ordered. A repeated decision has no second effect.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Account, Workspace
+from jenny.workspace import paths, transactions
+from jenny.workspace.errors import VersionsOff, WorkspaceError, WriteRefused
+from jenny.workspace.versions import commits as version_commits
+from jenny.workspace.versions.write_log import RunNote
+from memory.approvals.values import Outcome
+from memory.dream.reports import artifacts
+from memory.models import DreamRun, StagedHunk
+from memory.services import approval_decisions, approval_list
+from memory.services.approval_decisions import Decision, State
+from memory.services.large_prunes import bring_all_back, dismiss, large_prunes
+from memory.services.proposals import keep_marks, open_rows
+from memory.services.skill_approvals import approve_skill, skills_waiting, withdraw_skill
+from memory.services.staged_facts import keep_unsourced_facts
+
+__all__ = [
+    "accept_all",
+    "accept_hunk",
+    "approve_skill",
+    "bring_all_back",
+    "count",
+    "decided",
+    "dismiss",
+    "find",
+    "invalidate",
+    "large_prunes",
+    "reject_hunk",
+    "remember_after_all",
+    "skills_waiting",
+    "suppress",
+    "waiting",
+    "withdraw_skill",
+]
+
+log = logging.getLogger(__name__)
+
+SUBJECT = "dream: approved changes"
+_DONE = {
+    State.ACCEPTED: "accepted",
+    State.REJECTED: "rejected",
+    State.NEVER: "forgotten",
+    State.SETTLED: "settled: its file came to say the same",
+    State.SUPERSEDED: "replaced by a later run of Dream",
+    State.VOID: "void since the workspace was restored",
+}
+
+_FORGOTTEN = (
+    "You had this forgotten, so it was not written. If Jenny is to know it again, have it "
+    "remembered after all."
+)
+
+waiting = approval_list.waiting
+decided = approval_list.decided
+count = approval_list.count
+find = approval_list.find
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A requested decision: the hunk, and the person."""
+
+    workspace: Workspace
+    hunk_id: int
+    account: Account | None
+    kind: str
+
+
+def accept_hunk(
+    workspace: Workspace,
+    hunk_id: int,
+    *,
+    account: Account | None,
+    text: str | None = None,
+    seen: str | None = None,
+    kind: str = "browser",
+) -> Outcome:
+    """Write the hunk to its file through the write rules.
+
+    *text* replaces its wording. *seen* is the present text that the person was shown at a
+    conflict (``Hunk.now``) and that the hunk, or *text*, replaces; when another text is there by
+    now, nothing is written. A conflict needs either; with neither it keeps waiting. *kind* is
+    ``browser`` or ``command``.
+    """
+    made = _accepted(_Asked(workspace, hunk_id, account, kind), text, seen)
+    return replace(made, message=f"{made.message}{_versioned(workspace, [made])}")
+
+
+def remember_after_all(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
+    """Accept a hunk that was forgotten since it was proposed: what it says may be known again."""
+    root = paths.real_root(workspace.root)
+    try:
+        with transactions.lock_workspace(root):
+            mine = StagedHunk.objects.filter(workspace=workspace, pk=hunk_id)
+            row = mine.filter(state__in=(State.NEVER, State.WAITING)).first()
+            if row is not None:
+                approval_decisions.lift(root, row, account, kind)
+                mine.update(state=State.WAITING, decided_at=None, decided_by=None)
+                keep_marks(workspace)
+    except WorkspaceError as error:
+        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+    return accept_hunk(workspace, hunk_id, account=account, kind=kind)
+
+
+def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> Outcome:
+    """Accept the hunk without committing a version."""
+
+    def judge(case: Decision) -> str:
+        if case.row.is_wish:
+            return approval_decisions.forget_hunk(case)
+        approval_decisions.land_hunk(case, text=text, seen=seen)
+        goes = case.row.kind == "remove" and not (text or "").strip() and not case.partners
+        where = " and ".join(dict.fromkeys(row.path for row in case.rows))
+        return f"Accepted: it is out of {where}." if goes else f"Accepted: {where} says it now."
+
+    return _decide(asked, State.ACCEPTED, judge)
+
+
+def reject_hunk(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
+    """Reject this wording: Dream may not write it again. Its entries are requeued, since no file
+    has their facts."""
+    offered: tuple[int, ...] = ()
+
+    def judge(case: Decision) -> str:
+        nonlocal offered
+        if case.row.is_wish:
+            root = paths.real_root(workspace.root)
+            approval_decisions.lift(root, case.row, account, kind)
+        offered = approval_decisions.drop_hunk(case)
+        if case.row.is_wish:
+            return f"Rejected: {case.row.path} stays as it is, and Jenny knows it as before."
+        if case.row.kind == "remove" or case.partners:
+            return f"Rejected: {case.row.path} stays as it is. Dream does not ask again."
+        if not offered:
+            return "Rejected: it is not written, and not proposed again in these words."
+        return (
+            "Rejected: it is not written, and not proposed again in these words. What it was made "
+            f"from will be tried again: {_entries(offered)} of the history."
+        )
+
+    return _decide(
+        _Asked(workspace, hunk_id, account, kind), State.REJECTED, judge, lambda: offered
+    )
+
+
+def suppress(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
+    """Suppress the hunk's text: an addition becomes forgotten; a removal is applied and
+    forgotten."""
+
+    def judge(case: Decision) -> str:
+        if case.row.is_wish:
+            return approval_decisions.forget_hunk(case)
+        gone = approval_decisions.suppress_hunk(case)
+        what = "1 statement is" if len(gone) == 1 else f"{len(gone)} statements are"
+        return (
+            f"Never stored: {what} noted as forgotten. Jenny does not learn it again by herself; "
+            "what was forgotten can be lifted."
+        )
+
+    return _decide(_Asked(workspace, hunk_id, account, kind), State.NEVER, judge)
+
+
+def accept_all(
+    workspace: Workspace,
+    *,
+    account: Account | None,
+    run_id: int | None = None,
+    kind: str = "browser",
+) -> tuple[Outcome, ...]:
+    """Accept everything pending (of one run, if asked), removals first; what cannot be accepted
+    keeps waiting, with a reason. The changes of each run are one version."""
+    rows = waiting(workspace, run_id=run_id)
+    numbers = [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
+    made = [_accepted(_Asked(workspace, number, account, kind)) for number in numbers]
+    note = _versioned(workspace, made)
+    return tuple(replace(row, message=f"{row.message}{note}") if row.ok else row for row in made)
+
+
+def invalidate(workspace: Workspace) -> tuple[int, tuple[int, ...]]:
+    """Invalidate everything pending after a restore and requeue its entries. Return the count of
+    hunks and the entries.
+
+    Raises:
+        WorkspaceError: the workspace cannot be used; everything keeps waiting.
+    """
+    with transactions.lock_workspace(paths.real_root(workspace.root)):
+        with transaction.atomic():
+            rows = list(open_rows(workspace).select_for_update())
+            offered = approval_decisions.requeue_sources(
+                workspace, {one for row in rows for one in row.sources}
+            )
+            gone = StagedHunk.objects.filter(pk__in=[row.pk for row in rows])
+            gone.update(state=State.VOID, decided_at=Now())
+            keep_unsourced_facts(workspace, rows)
+        keep_marks(workspace)
+    return len(rows), offered
+
+
+def _decide(
+    case: _Asked,
+    wanted: State,
+    judge: Callable[[Decision], str],
+    offered: Callable[[], tuple[int, ...]] = tuple,
+) -> Outcome:
+    """Apply a decision unless one was made."""
+    workspace, hunk_id = case.workspace, case.hunk_id
+    # Hunks whose file says the same already need no decision.
+    approval_list.resolve_hunk(workspace)
+    try:
+        with approval_decisions.open_decision(workspace, hunk_id, case.account, case.kind) as found:
+            if found is None:
+                message = f"There is no change with the number {hunk_id}. Nothing was done."
+                return Outcome(ok=False, message=message)
+            if isinstance(found, StagedHunk):
+                return _was_decided(workspace, found, wanted)
+            message = judge(found)
+    except WriteRefused as error:
+        # The rule's own sentence speaks to a model.
+        is_forgotten = error.rule == "forgotten"
+        message = _FORGOTTEN if is_forgotten else error.message
+        hunk = find(workspace, hunk_id)
+        return Outcome(ok=False, message=message, hunk=hunk, is_forgotten=is_forgotten)
+    except WorkspaceError as error:
+        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+    return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id), offered=offered())
+
+
+def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcome:
+    is_so = row.state == wanted or (wanted == State.ACCEPTED and row.state == State.SETTLED)
+    is_forgotten = row.state == State.NEVER and wanted == State.ACCEPTED
+    message = f"This change is {_DONE[State(row.state)]} already. Nothing was done."
+    return Outcome(
+        ok=is_so,
+        message=_FORGOTTEN if is_forgotten else message,
+        hunk=find(workspace, row.pk),
+        offered=tuple(row.offered),
+        is_forgotten=is_forgotten,
+    )
+
+
+def _versioned(workspace: Workspace, made: Sequence[Outcome]) -> str:
+    """Commit accepted changes to versions, one for each run, and record them with the runs;
+    return a sentence about problems."""
+    numbers = [row.hunk.id for row in made if row.ok and row.hunk is not None]
+    rows = StagedHunk.objects.filter(pk__in=numbers).select_related("run")
+    runs = {approval_decisions.name_of(row): row.run for row in rows if row.run is not None}
+    if not numbers:
+        return ""
+    try:
+        # A run under way commits its versions itself.
+        ended = [name for name, run in runs.items() if run.state == DreamRun.State.ENDED]
+        found = version_commits.commit_pending(
+            workspace.root, runs=[RunNote(name, SUBJECT) for name in ended]
+        )
+        for name in ended:
+            commits = [one.sha for one in found.versions if name in one.runs]
+            _note(runs[name], commits, artifacts.archived_by(workspace.root, name))
+    except VersionsOff as error:
+        return f" Versions are off. {error.message}"
+    except WorkspaceError as error:
+        log.warning("approval.no_version", extra={"cause": type(error).__name__})
+    return ""
+
+
+def _note(run: DreamRun, commits: list[str], archived: tuple[str, ...]) -> None:
+    """Record the accepted changes with their run."""
+    with transaction.atomic():
+        row = DreamRun.objects.select_for_update().get(pk=run.pk)
+        row.commits = list(dict.fromkeys([*row.commits, *commits]))
+        row.archived = list(dict.fromkeys([*row.archived, *archived]))
+        row.save(update_fields=["commits", "archived"])
+
+
+def _entries(cursors: tuple[int, ...]) -> str:
+    word = "note" if len(cursors) == 1 else "notes"
+    return f"{word} {', '.join(map(str, cursors[:10]))}" + (" …" if len(cursors) > 10 else "")  # noqa: PLR2004 - so many are named

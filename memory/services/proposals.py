@@ -1,0 +1,257 @@
+"""The proposals of each workspace in the database, and a run's access to them.
+
+Rows are read and written under the workspace's lock. The flag file is set before the first row
+and removed after the last one, so that no chat overlooks a row.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, get_args
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from jenny.accounts.models import Workspace
+from jenny.accounts.services.prepared_statements import Prepared, Slot, uuid_slot
+from jenny.workspace import flag_files, paths
+from jenny.workspace.config import Config
+from jenny.workspace.errors import WriteFailed, reason_of
+from jenny.workspace.write_rules import Actor
+from memory import facts, files, ledgers
+from memory.approvals import overlay
+from memory.approvals.diff import is_alike
+from memory.approvals.values import SETTING, Act, Kind, Mode, Piece, Staged, Waiting
+from memory.models import DreamRun, StagedHunk
+from memory.services.dream.db_connection import release_db_connection
+from memory.services.staged_facts import Ended, archive_changes, keep_facts
+from memory.suppression import tombstones
+from memory.suppression.hide import filtered
+
+log = logging.getLogger(__name__)
+
+# Newest decisions that keep Dream from proposing the same again.
+REMEMBERED = 500
+_LINES = frozenset({"before", "after"})
+
+
+# Asked in each run before its first write.
+_OPEN = Prepared(lambda: _waiting(uuid_slot("workspace")).exclude(actor=StagedHunk.WISH))
+_REJECTED = Prepared(
+    lambda: (
+        StagedHunk.objects.filter(workspace=uuid_slot("workspace"), state=StagedHunk.State.REJECTED)
+        .order_by("-pk")
+        .values_list("kind", "piece", "path")[:REMEMBERED]
+    )
+)
+
+
+def mode_of(config: Config) -> Mode:
+    mode: Mode = config.get(SETTING)
+    return mode
+
+
+def open_rows(workspace: Workspace | UUID | None) -> QuerySet[StagedHunk]:
+    """Return pending rows in the order in which they are merged."""
+    return _waiting(workspace)
+
+
+def _waiting(workspace: Workspace | UUID | Slot | None) -> QuerySet[StagedHunk]:
+    rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING)
+    return rows.order_by("path", "number", "pk")
+
+
+def source(root: Path) -> Waiting:
+    try:
+        # No model sees what a person asked to have forgotten.
+        rows = (
+            StagedHunk.objects.filter(workspace__slug=root.name, state=StagedHunk.State.WAITING)
+            .exclude(actor=StagedHunk.WISH)
+            .order_by("path", "number", "pk")
+        )
+        return Waiting(tuple(map(staged, rows)))
+    finally:
+        release_db_connection()
+
+
+def unwanted(root: Path) -> Waiting:
+    """Return what the workspace's person rejected, for Dream's prompt."""
+    try:
+        workspace = Workspace.objects.filter(slug=root.name).values_list("pk", flat=True).first()
+        rejected, kept = _unwanted(workspace)
+        return Waiting(rejected=rejected, kept=kept)
+    finally:
+        release_db_connection()
+
+
+def withdraw_forgotten(root: Path, rows: Sequence[StagedHunk]) -> list[StagedHunk]:
+    """Take what was forgotten out of pending rows, and return those that are left. A row that adds
+    nothing else is stored as forgotten."""
+    state = tombstones.state(root) if rows else None
+    if state is None or not state.active:
+        return list(rows)
+    left = []
+    for row in rows:
+        piece = piece_of(row)
+        after = filtered(state, "\n".join(piece.after))
+        if row.is_wish or not after.left_out:
+            left.append(row)
+            continue
+        kept = replace(piece, after=tuple(after.text.split("\n")) if after.text.strip() else ())
+        if kept.after and not set(_facts(kept.after)) <= set(_facts(kept.before)):
+            row.piece = as_json(kept)
+            row.save(update_fields=["piece"])
+            left.append(row)
+        else:
+            # As of every text that is forgotten, a copy stays.
+            if changes := archive_changes(root, row, Actor("command", reason="forgotten")):
+                ledgers.land(root, changes)
+            mine = StagedHunk.objects.filter(pk=row.pk, state=StagedHunk.State.WAITING)
+            mine.update(state=StagedHunk.State.NEVER, decided_at=Now())
+    return left
+
+
+def staged(row: StagedHunk) -> Staged:
+    return Staged(row.pk, row.path, piece_of(row), tuple(row.sources))
+
+
+def piece_of(row: StagedHunk) -> Piece:
+    lines = {key: tuple(row.piece[key]) for key in _LINES}
+    return Piece(**(row.piece | lines))
+
+
+def as_json(piece: Piece) -> dict[str, Any]:
+    """Return a piece as a row stores it."""
+    return asdict(piece)
+
+
+def is_piece(found: dict[str, Any]) -> bool:
+    """True when an imported value is a piece as rows store it."""
+    like = as_json(Piece("add"))
+    if found.keys() != like.keys() or found["kind"] not in get_args(Kind.__value__):
+        return False
+    lines = [found["before"], found["after"]]
+    if not all(isinstance(row, list) and all(isinstance(one, str) for one in row) for row in lines):
+        return False
+    return all(type(found[name]) is type(one) for name, one in like.items() if name not in _LINES)
+
+
+def keep_marks(workspace: Workspace) -> None:
+    """Set or remove the flag files; call it under the workspace's lock.
+
+    A flag that stays too long costs one query; if the disk refuses, the next call repeats it.
+    """
+    root = paths.real_root(workspace.root)
+    rejected = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)
+    for name, rows in ((overlay.MARK, open_rows(workspace)), (overlay.UNWANTED, rejected)):
+        try:
+            (flag_files.set_flag if rows.exists() else flag_files.clear_flag)(root, name)
+        except OSError as error:
+            log.warning("approval.not_marked", extra={"cause": type(error).__name__})
+
+
+class DjangoProposalStore:
+    """``memory.approvals.values.ProposalStore`` over the rows of one run's workspace."""
+
+    def __init__(self, run: DreamRun, mode: Mode) -> None:
+        self._run = run
+        self._ended: list[Ended] = []
+        self.mode: Mode = mode
+
+    def waiting(self) -> Waiting:
+        try:
+            rejected, kept = _unwanted(self._run.workspace_id)
+            found = list(_OPEN.rows(workspace=self._run.workspace_id))
+            root = paths.real_root(self._run.workspace.root) if found else Path()
+            rows = tuple(map(staged, withdraw_forgotten(root, found)))
+        finally:
+            release_db_connection()
+        return Waiting(rows, rejected, kept)
+
+    @contextmanager
+    def act(self) -> Iterator[None]:
+        """Store all of the block or nothing."""
+        try:
+            flag_files.set_flag(paths.real_root(self._run.workspace.root), overlay.MARK)
+        except OSError as error:
+            message = f"The change could not be put aside: {reason_of(error)}. Nothing was written."
+            raise WriteFailed(message) from error
+        self._ended = []
+        try:
+            with transaction.atomic():
+                yield
+                if self._ended:
+                    keep_facts(self._run.workspace, self._ended)
+        finally:
+            keep_marks(self._run.workspace)
+            release_db_connection()
+
+    def put(self, path: str, pieces: Sequence[Piece], act: Act) -> int:
+        """Stage pieces for the file, with those that had no place in it."""
+        rows = open_rows(self._run.workspace_id).exclude(actor=StagedHunk.WISH)
+        waiting = rows.filter(path=path)
+        old = list(waiting.exclude(pk__in=act.unplaced))
+        new: list[tuple[int, Piece]] = []
+        for number, piece in enumerate(pieces):
+            same = next((row for row in old if piece_of(row).content == piece.content), None)
+            if same is None:
+                new.append((number, piece))
+                continue
+            old.remove(same)
+            same.piece, same.number = as_json(piece), number
+            same.save(update_fields=["piece", "number"])
+        for number, piece in new:
+            taken = [row for row in old if _touch(piece_of(row), piece)]
+            every = {*act.sources, *(cursor for row in taken for cursor in row.sources)}
+            StagedHunk.objects.create(
+                workspace_id=self._run.workspace_id,
+                run=self._run,
+                actor=act.actor,
+                path=path,
+                kind=piece.kind,
+                piece=as_json(piece),
+                number=number,
+                sources=sorted(every),
+                reason=act.reason,
+            )
+        self._ended += [Ended(row, self._run.name, act) for row in old]
+        gone = StagedHunk.objects.filter(pk__in=[row.pk for row in old])
+        gone.update(state=StagedHunk.State.SUPERSEDED, decided_at=Now())
+        return len(new)
+
+    def count(self) -> int:
+        try:
+            return open_rows(self._run.workspace_id).filter(run=self._run).count()
+        finally:
+            release_db_connection()
+
+
+def _touch(old: Piece, new: Piece) -> bool:
+    """True when a piece concerns the one that it replaces."""
+    if old.kind == new.kind == "skill":
+        return True
+    shared = set(filter(str.strip, (*old.before, *old.after))) & {*new.before, *new.after}
+    return bool(shared) or is_alike(old.after or old.before, new.after or new.before)
+
+
+def _unwanted(workspace: UUID | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return rejected wordings and rejected removals, newest first."""
+    wordings: list[str] = []
+    kept: list[str] = []
+    for kind, piece, path in _REJECTED.rows(workspace=workspace) if workspace else ():
+        if kind == "skill" or path not in files.BY_PATH:
+            wordings.append("\n".join(piece["after"]) + "\n")
+            continue
+        before, after = _facts(piece["before"]), _facts(piece["after"])
+        wordings += [text for text in after if text not in before]
+        if kind == "remove":
+            kept += before
+    return tuple(wordings), tuple(kept)
+
+
+def _facts(lines: Sequence[str]) -> list[str]:
+    return [row.text for row in facts.facts("\n".join(lines)) if row.has_content]

@@ -1,0 +1,114 @@
+"""Finds words of a line that are denied though no text denies them, or the other way round."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from memory.fact_units import LABELS, Text
+from memory.fact_words import LIGHT_WEIGHT, Words, WordSet, clauses_of, words_of
+
+_ALLERGY = re.compile("allerg|intoleran|unvertrag|アレルギー|不耐")
+_PAST = re.compile(
+    r"^\W*before\b|\bbefore(?=\W*$)"
+    r"|\b(?:formerly|previously|used to|was|were|ago|former|früher|vorher|zuvor|davor|ehemals"
+    r"|war|waren|antes|avant|(?:until|bis)(?: \w+)? \d{4})\b|以前|前は|元",
+    re.IGNORECASE,
+)
+_NO_LONGER = re.compile(
+    r"\bno longer\b|\b(?:instead without|statt ohne)\b"
+    r"|\b(?:no|not)\b.*\bany ?more\b|n't\b.*\bany ?more\b|\bnicht mehr\b"
+    r"|\bkeine?[nmrs]?\b.*\bmehr\b|もう"
+    r"|ではなく|じゃなく|\bya no\b|\bne\b.*\bplus\b",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\bfrom\b(?=[^.;]*\bto\b)|\bvon\b(?=[^.;]*\b(?:nach|zu|auf)\b)"
+    r"|\b(?:moved|no longer|any ?more|quit|stopped|gave up|left|was|were|instead|until"
+    r"|changed|switch\w*|former\w*|previously|sold|ended|dropped|broke up|gave|nicht mehr"
+    r"|aufgegeben|verkauft"
+    r"|gekündigt|getrennt|gezogen|zog|statt|vorher|früher|aufgehört|bis|war|gewechselt|beendet"
+    r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|から|替え|換え|変更",
+    re.IGNORECASE,
+)
+# In other languages verbs cannot be told.
+_WITH_VERBS = frozenset({"en", "de", "cjk"})
+
+
+def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> tuple[str, ...]:
+    """Return the words of a line that have lost a negation or found one. Of the *tiers* of texts
+    the first one that has a word says how it stands."""
+    found: list[str] = []
+    texts = [text for tier in tiers for text in tier]
+    has_changed = any(_CHANGE.search(text.source) for text in texts)
+    loose = {unit.key for unit in line.units if unit.is_loose and language in _WITH_VERBS}
+    clauses = clauses_of(line.source)
+    for at, (clause, words) in enumerate(clauses):
+        if line.is_label(at):
+            continue
+        # "Before, Brno": the marker may be a clause of its own.
+        is_past = bool(_PAST.search(f"{clauses[at - 1][0] if at else ''} {clause}"))
+        is_over = has_changed and (is_past or bool(_NO_LONGER.search(clause)))
+        rows = _weighty(words)
+        is_allergy = any(_ALLERGY.search(word) for word in rows)
+        changes = [(word, _state(words, word), _states(tiers, word)) for word in rows]
+        # "No longer at Aqua, works at Ferrum": what is done there is not denied.
+        is_held = any(
+            state in states and state != "unsure" and word not in loose
+            for word, state, states in changes
+        )
+        for word, state, states in changes:
+            if is_held and word in loose:
+                continue
+            if (state, states) == ("plain", {"negated"}):
+                # "Cannot eat nuts", "allergic to nuts": neither is a negation of the other.
+                is_turned = not is_past and (not is_allergy or bool(_ALLERGY.search(word)))
+            else:
+                is_turned = (state, states) == ("negated", {"plain"}) and not is_over
+            if is_turned and word != "曜日":
+                found.append(words.spelled.get(word, word))
+        # "Does not work at Ferrum": where something is not done.
+        if not is_over and not loose.isdisjoint(words.negated):
+            found += [
+                word
+                for word, *states in changes
+                if states == ["unsure", {"plain"}] and _is_name(words, word, line, language)
+            ]
+    return tuple(dict.fromkeys(found))
+
+
+def _weighty(words: Words) -> list[str]:
+    rows = [word for word, weight in words.all.items() if weight > LIGHT_WEIGHT]
+    rows = rows or [word for word, weight in words.all.items() if weight]
+    return [word for word in rows if word not in LABELS] or rows
+
+
+def _is_name(words: Words, word: str, line: Text, language: str) -> bool:
+    if language == "cjk":
+        return any(word in name for name in line.names)
+    return words.spelled.get(word, word) in line.names
+
+
+def _states(tiers: Sequence[Sequence[Text]], word: str) -> set[str]:
+    for tier in tiers:
+        if states := {state for text in tier for state in _states_in(text.source, word)}:
+            return states
+    return set()
+
+
+@lru_cache(maxsize=4_000)
+def _negation_sets(text: str) -> tuple[WordSet, WordSet, WordSet]:
+    words = words_of(text)
+    negated = {word for word, weight in words.negated.items() if weight}
+    plain = {word for word, weight in words.positive.items() if weight}
+    return WordSet(plain), WordSet(negated - words.uncertain), WordSet(negated & words.uncertain)
+
+
+def _states_in(text: str, word: str) -> set[str]:
+    found = zip(("plain", "negated", "unsure"), _negation_sets(text), strict=True)
+    return {state for state, words in found if words.has(word)}
+
+
+def _state(words: Words, word: str) -> str:
+    if word not in words.negated:
+        return "plain"
+    return "unsure" if word in words.uncertain or word in words.positive else "negated"

@@ -1,1 +1,0 @@
-"""What the Memory page shows, as values."""

@@ -1,1 +1,0 @@
-"""The graph of pages and their links: laid out and drawn on the server, without script."""

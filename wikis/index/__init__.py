@@ -1,1 +1,0 @@
-"""What is known of all pages: kept by file stamp, and made again when it is lost."""

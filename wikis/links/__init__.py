@@ -1,1 +1,0 @@
-"""Links between pages: found in their text, resolved to pages, rewritten when pages move."""

@@ -1,0 +1,126 @@
+"""Show search results, the graphs, a page's diagrams, and the choice between pages."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.csp import CSP
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.csp import csp_override
+from django.views.decorators.http import require_safe
+
+from wikis import addresses, pages, search
+from wikis import graph as wiki_graph
+from wikis import render as rendering
+from wikis.views import base_context
+from wikis.views.base_context import workspace_error_page
+
+DIGITS = 5
+# A diagram's frame is sandboxed: our own script draws in it, without access to anything, even its
+# session.
+SHUT_IN: dict[str, Any] = {
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF],
+    "style-src": [CSP.SELF, CSP.UNSAFE_INLINE],
+    "img-src": ["data:"],
+    "font-src": ["data:"],
+    "sandbox": ["allow-scripts"],
+    "frame-ancestors": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "form-action": [CSP.NONE],
+}
+
+
+@require_safe
+@workspace_error_page
+def search_results(request: HttpRequest) -> HttpResponseBase:
+    """Search all wikis, or one (``?wiki=``), for ``?q=``."""
+    ctx = base_context.get_wiki_context(request)
+    query = request.GET.get("q", "")[: search.QUERY_CHARS]
+    name = request.GET.get("wiki", "")
+    only = [base_context.open_wiki_page(ctx, name).name] if name else None
+    found = search.search(ctx.index, query, only)
+    context = {
+        "query": query,
+        "only": name,
+        "found": found,
+        "rows": [
+            (hit, addresses.page_url(hit.wiki, hit.entry.path), addresses.wiki_url(hit.wiki))
+            for hit in found.hits
+        ],
+    }
+    part = "#hits" if base_context.is_fragment(request) else ""
+    return render(request, f"wikis/search.html{part}", context)
+
+
+@require_safe
+@workspace_error_page
+def graph_of_all(request: HttpRequest) -> HttpResponseBase:
+    """Show all wikis, each as a circle of its pages."""
+    ctx = base_context.get_wiki_context(request)
+    return render(request, "wikis/graph.html", {"picture": wiki_graph.of_all(ctx.index)})
+
+
+@require_safe
+@workspace_error_page
+def graph(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Show the graph of one wiki, or around one of its pages (``?page=``)."""
+    ctx = base_context.get_wiki_context(request)
+    here = base_context.open_wiki_page(ctx, name)
+    path = request.GET.get("page", "")
+    entry = here.known.entries.get(path)
+    if path and entry is None:
+        return redirect(addresses.action_url(name, "graph"))
+    picture = (
+        wiki_graph.near(ctx.index, here.known, path)
+        if entry
+        else wiki_graph.of_wiki(ctx.index, here.known)
+    )
+    context = base_context.base_context(ctx, here) | {"picture": picture, "around": entry}
+    return render(request, "wikis/graph.html", context)
+
+
+@require_safe
+@xframe_options_sameorigin
+@csp_override(SHUT_IN)
+@workspace_error_page
+def diagram(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
+    """Show the frame that draws diagram number ``?n=`` of a page; without script, its source."""
+    ctx = base_context.get_wiki_context(request)
+    here = base_context.open_wiki_page(ctx, name)
+    number = request.GET.get("n", "0")
+    page = pages.read_page(here.wiki, path)
+    source = None
+    if number.isdecimal() and len(number) <= DIGITS:
+        source = rendering.diagram(ctx.index, here.known, page, int(number))
+    if source is None:
+        raise Http404
+    context = {"source": source, "library": settings.JENNY_MERMAID}
+    return render(request, "wikis/diagram.html", context)
+
+
+@require_safe
+@workspace_error_page
+def choose(request: HttpRequest, name: str) -> HttpResponseBase:
+    """List the pages that a link's words (``?page=``) may mean."""
+    ctx = base_context.get_wiki_context(request)
+    here = base_context.open_wiki_page(ctx, name)
+    named = request.GET.get("page", "")[:400]
+    found = here.known.resolver.named(named)
+    if found.path:
+        return redirect(addresses.page_url(name, found.path))
+    candidates = [
+        {
+            "title": here.known.entries[path].title,
+            "place": pages.without_ending(path.removeprefix(f"{pages.PAGES}/")),
+            "href": addresses.page_url(name, path),
+        }
+        for path in found.candidates
+    ]
+    context = base_context.base_context(ctx, here) | {
+        "named": named,
+        "candidates": candidates,
+        "new_href": addresses.action_url(name, "new", page=named),
+    }
+    return render(request, "wikis/missing.html", context)
