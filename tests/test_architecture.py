@@ -42,6 +42,7 @@ TABLES: dict[str, str] = {}
 
 # Modules without such a name that need a framework, with what they need.
 NOT_PLAIN = {
+    "jenny.broker": "the connection to Redis",
     "jenny.chat.stream": "the client of Redis",
     "jenny.chat.context_slices": "rows of the conversation",
 }

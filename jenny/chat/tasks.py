@@ -7,6 +7,7 @@ from celery.signals import worker_ready, worker_shutting_down
 from celery.worker.consumer import Consumer
 
 from jenny.agent.cancellation import OPEN_TOKENS
+from jenny.broker import enqueue
 from jenny.chat.services import (
     consolidation,
     gardener,
@@ -16,7 +17,6 @@ from jenny.chat.services import (
     turn_recovery,
     turns,
 )
-from jenny.chat.services.publish import enqueue
 from jenny.chat.services.turn_heartbeat import HEARTBEAT
 
 

@@ -13,11 +13,10 @@ import redis
 from django.conf import settings
 from django.db.models import Count, Max, Sum
 from django.db.models.functions import Now
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jenny.accounts.models import Account, UpSpan, UsageDay, Workspace
 from jenny.accounts.models.activity import GAP
+from jenny.broker import redis_client
 from jenny.celery import QUEUES
 from jenny.chat.models import Turn
 from jenny.runtime.asgi_middleware import EDGES, TIMES
@@ -79,14 +78,9 @@ def _parts() -> Family:
 def _queues() -> Iterator[Family]:
     about = "Messages that wait in a queue."
     try:
-        with redis.Redis.from_url(
-            settings.REDIS_URL,
-            socket_timeout=2,
-            socket_connect_timeout=2,
-            retry=Retry(NoBackoff(), 0),
-        ) as server:
-            lengths: Values = {(("queue", name),): int(server.llen(name)) for name in QUEUES}
-            taken = int(server.hlen("unacked"))
+        server = redis_client()
+        lengths: Values = {(("queue", name),): int(server.llen(name)) for name in QUEUES}
+        taken = int(server.hlen("unacked"))
     except redis.RedisError:
         yield gauge("jenny_redis_up", "Whether the queue's server answers.", {(): 0})
         return

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.services import publish, send_message
+from jenny.chat.services import send_message
 from jenny.chat.tasks import enqueue_due_consolidations
 from tests.support.stack import PASSWORD
 
@@ -19,7 +19,6 @@ def chat(transactional_db, valkey) -> Conversation:
     """A conversation."""
     from jenny.accounts.models import Account
 
-    publish.redis_client.cache_clear()
     owner = Account.objects.make_owner("ana", PASSWORD, "UTC")
     return Conversation.objects.create(workspace=owner.current_workspace)
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from jenny.agent.errors import Cancelled
 from jenny.chat.models import Conversation, Message
-from jenny.chat.services import consolidation, publish
+from jenny.chat.services import consolidation
 from jenny.chat.services.consolidation_claims import claimed, lease_key
 from jenny.chat.tasks import enqueue_due_consolidations
 from memory.models import DreamRun
@@ -20,7 +20,6 @@ def chat(db, valkey) -> Conversation:
     """A conversation."""
     from jenny.accounts.models import Account
 
-    publish.redis_client.cache_clear()
     owner = Account.objects.make_owner("ana", PASSWORD, "UTC")
     return Conversation.objects.create(workspace=owner.current_workspace)
 

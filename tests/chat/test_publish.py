@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from jenny.broker import redis_client
 from jenny.chat import events
 from jenny.chat.models import Conversation
 from jenny.chat.services import publish
@@ -42,10 +43,8 @@ def silence(settings) -> Iterator[Silence]:
     """Redis accepts connections and does not answer."""
     server = Silence()
     settings.REDIS_URL = server.url
-    publish.redis_client.cache_clear()
     yield server
-    publish.redis_client().close()
-    publish.redis_client.cache_clear()
+    redis_client().close()
     server.close()
 
 

@@ -12,7 +12,7 @@ from jenny.agent.run_kinds import RUN_KINDS
 from jenny.chat.model_messages import Said
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.prompt import turn_context
-from jenny.chat.services import publish, search, turns
+from jenny.chat.services import search, turns
 from jenny.chat.services.command_replies import recall_facts
 from jenny.chat.services.deletion import delete_conversation
 from jenny.chat.services.turn_claims import Claimed
@@ -251,7 +251,6 @@ def test_what_left_the_context_is_found_from_its_own_conversation(chats):
 def test_one_task_fills_the_index_in_steps(chats, valkey, monkeypatch):
     """However often is searched meanwhile, one task is enqueued, and it enqueues the next one until
     nothing is left."""
-    publish.redis_client.cache_clear()
     monkeypatch.setattr(search, "_SLICE_SECONDS", 0)
     workspace = chats["past"].workspace
     for number in range(5):

@@ -20,7 +20,6 @@ def chat(transactional_db, valkey) -> Conversation:
     """A conversation."""
     from jenny.accounts.models import Account
 
-    publish.redis_client.cache_clear()
     owner = Account.objects.make_owner("ana", PASSWORD, "UTC")
     return Conversation.objects.create(workspace=owner.current_workspace)
 

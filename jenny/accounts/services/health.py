@@ -3,15 +3,13 @@
 ``/health/ready`` and Settings → System both use it.
 """
 
-import functools
 from dataclasses import dataclass
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+
+from jenny.broker import redis_client
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +57,9 @@ def _database() -> bool:
     return True
 
 
-@functools.cache
-def _redis_client() -> redis.Redis:
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=2,
-        socket_connect_timeout=2,
-        max_connections=8,
-        retry=Retry(NoBackoff(), 0),
-    )
-
-
 def _redis() -> bool:
     try:
-        return bool(_redis_client().ping())
+        return bool(redis_client().ping())
     except redis.RedisError:
         return False
 

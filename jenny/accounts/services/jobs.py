@@ -4,7 +4,6 @@ An app registers its kinds of job (``register_job_kind``) when it loads, and sta
 ``begin_job``; its task calls ``run_job`` with the work.
 """
 
-import functools
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -12,18 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import redis
-from celery import current_app
-from django.conf import settings
 from django.db import DatabaseError, connections, transaction
 from django.db.models.functions import Now
-from kombu.exceptions import OperationalError
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jenny.accounts.errors import JobLost
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.models.jobs import BEAT_SECONDS
+from jenny.broker import enqueue
 from jenny.workspace.errors import WorkspaceError
 
 log = logging.getLogger(__name__)
@@ -88,15 +82,9 @@ def send_job(job: Job) -> bool:
     about = KINDS.get(job.kind)
     if about is None:
         return False
-    try:
-        _redis().ping()
-        current_app.send_task(about.task, (job.pk,), retry=False)
-    except (redis.RedisError, OperationalError) as error:
-        log.warning("task.not_sent", extra={"task": about.task, "cause": type(error).__name__})
-        rows.update(sent_at=None)
-        return False
-    rows.update(sent_at=Now())
-    return True
+    is_sent = enqueue(about.task, job.pk)
+    rows.update(sent_at=Now() if is_sent else None)
+    return is_sent
 
 
 def run_job(pk: int, work: Callable[[Job], JobEnd]) -> Job | None:
@@ -175,14 +163,3 @@ def _beating(job: Job) -> Iterator[None]:
     finally:
         over.set()
         thread.join(timeout=10)
-
-
-@functools.cache
-def _redis() -> redis.Redis:
-    """Return this process's client; its timeouts keep a dead server from blocking a request."""
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=2,
-        socket_connect_timeout=1,
-        retry=Retry(NoBackoff(), 0),
-    )

@@ -17,6 +17,7 @@ from django.db.models.functions import Now
 from jenny.accounts.services.usage import why_calls_wait
 from jenny.agent.errors import OVERRUN, WAITS, Cancelled
 from jenny.agent.run_kinds import RUN_KINDS
+from jenny.broker import enqueue
 from jenny.chat import context_slices
 from jenny.chat.context_slices import Pointers, Slice
 from jenny.chat.models import Conversation, Message, ProjectState, Turn
@@ -25,7 +26,7 @@ from jenny.chat.outcomes import Outcome
 from jenny.chat.services.consolidation_claims import Claim, claimed
 from jenny.chat.services.consolidation_pointers import settle_pointers
 from jenny.chat.services.context_window import ContextUsage, find_overflow, publish_overflow
-from jenny.chat.services.publish import Publisher, enqueue
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.summaries import summarise_slice
 from jenny.workspace.errors import WorkspaceError
 from memory.models import DreamRun

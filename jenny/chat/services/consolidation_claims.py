@@ -15,9 +15,9 @@ from django.db import DatabaseError, connections
 from redis.lock import Lock
 
 from jenny.agent.errors import Cancelled
+from jenny.broker import redis_client
 from jenny.chat.models import Conversation
 from jenny.chat.models.consolidation import LEASE
-from jenny.chat.services.publish import redis_client
 
 log = logging.getLogger(__name__)
 

@@ -5,21 +5,16 @@ that arrives makes every page render anew.
 """
 
 import contextlib
-import functools
 import logging
 import time
 from collections.abc import Callable
 
 import redis
-from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import transaction
-from kombu.exceptions import OperationalError
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jenny.accounts.services.prepared_statements import Prepared, uuid_slot
-from jenny.celery import app
+from jenny.broker import redis_client
 from jenny.chat import events
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.services.rendering import render_item
@@ -38,43 +33,6 @@ NUMBERS_GONE = 1_000_000
 # Reads the content of an event from the database.
 type Tell = Callable[[], events.Event]
 type Renumber = Callable[[], Position]
-# One for each turn or request that sends at the same time; the library's default is a hundred.
-MOST_CONNECTIONS = 2_000
-
-
-@functools.cache
-def redis_client() -> redis.Redis:
-    """Return this process's Redis client.
-
-    Timeouts keep a dead server from blocking a turn. The library's retries are off, since they
-    multiply (connecting, then asking); the pool checks connections to a restarted server.
-    """
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=2,
-        socket_connect_timeout=1,
-        health_check_interval=30,
-        retry=Retry(NoBackoff(), 0),
-        max_connections=MOST_CONNECTIONS,
-    )
-
-
-def enqueue(task: str, *arguments: object) -> bool:
-    """Enqueue the task of that name.
-
-    ``False``: there is no broker. The rows say what is to be done, and ``chat.reap`` sends it again
-    as soon as there is one.
-
-    The broker is pinged first: Celery's own client would block a request for six seconds before it
-    gives up.
-    """
-    try:
-        redis_client().ping()
-        app.send_task(task, arguments, retry=False)
-    except (redis.RedisError, OperationalError) as error:
-        log.warning("task.not_sent", extra={"task": task, "cause": type(error).__name__})
-        return False
-    return True
 
 
 class Pause:

@@ -8,8 +8,9 @@ from django.db.models import Count, Q
 from jenny.accounts.models import Workspace
 from jenny.accounts.services import usage
 from jenny.agent.errors import WAITS
+from jenny.broker import enqueue
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.services.publish import Publisher, enqueue
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.send_message import first_words
 from jenny.chat.services.turns import queue_turn
 

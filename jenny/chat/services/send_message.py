@@ -10,9 +10,10 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from jenny.agent.messages import clean
+from jenny.broker import enqueue, redis_client
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services.answers import answer_of
-from jenny.chat.services.publish import Publisher, enqueue, redis_client
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.turns import queue_turn
 from jenny.chat.stream import cancel_key
 

@@ -3,8 +3,9 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
+from jenny.broker import enqueue
 from jenny.chat.models import Conversation, Message
-from jenny.chat.services.publish import Publisher, enqueue
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.shared_messages import last_given_elsewhere
 
 KEPT = "This chat is kept: Jenny remembers what is said in it."

@@ -15,7 +15,8 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import DatabaseError, close_old_connections, connections
 
 from jenny.agent.errors import Cancelled, CancelReason
-from jenny.chat.services.publish import PAUSE, redis_client
+from jenny.broker import redis_client
+from jenny.chat.services.publish import PAUSE
 from jenny.chat.stream import cancel_key
 
 log = logging.getLogger(__name__)

@@ -13,10 +13,11 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from jenny.broker import redis_client
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.services.answers import answer_of
 from jenny.chat.services.memory_changes import record_changes
-from jenny.chat.services.publish import Publisher, redis_client
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.turns import queue_turn
 from jenny.chat.stream import Position, replay
 from jenny.chat.thread import final_html

@@ -19,6 +19,7 @@ from jenny.agent.provider import Provider, warm
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tokens import Prices
 from jenny.agent.tools import sandbox
+from jenny.broker import enqueue
 from jenny.chat import model_messages
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services.answers import answer_of
@@ -27,7 +28,7 @@ from jenny.chat.services.context_trim import fitting, room_for
 from jenny.chat.services.context_window import meter
 from jenny.chat.services.memory_changes import record_changes
 from jenny.chat.services.message_history import load_history
-from jenny.chat.services.publish import Publisher, enqueue
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.recorder import Recorder
 from jenny.chat.services.restated_facts import unsuppress_restated
 from jenny.chat.services.search import find_related, hide_forgotten, search_for

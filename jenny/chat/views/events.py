@@ -1,20 +1,18 @@
 """The event source of a conversation's page. It reads the stream and never starts work."""
 
 import asyncio
-import functools
 import time
 from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import redis
-import redis.asyncio
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
 from jenny.accounts.access import session_is_live
+from jenny.broker import STREAM_WAIT_SECONDS, stream_client
 from jenny.chat import access
 from jenny.chat.events import ALIVE, RESET, Event, expired
 from jenny.chat.models import Conversation
@@ -22,24 +20,11 @@ from jenny.chat.services.publish import position_of
 from jenny.chat.stream import START, Gap, Position, Reader, encode
 
 # Interval of signs of life; each of them checks the session again.
-HEARTBEAT_SECONDS = 10
+HEARTBEAT_SECONDS = STREAM_WAIT_SECONDS
 # A stored change reaches the stream within this time, if it reaches it at all.
 ON_ITS_WAY_SECONDS = 0.25
 # Milliseconds after which the browser reopens a lost stream.
 REOPEN_MS = 1000
-# Each open stream waits on a connection of its own; the library's default is a hundred.
-MOST_CONNECTIONS = 20_000
-
-
-@functools.cache
-def _client() -> redis.asyncio.Redis:
-    """Return this process's client for reading; a waiting read has no timeout."""
-    return redis.asyncio.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=HEARTBEAT_SECONDS + 20,
-        socket_connect_timeout=2,
-        max_connections=MOST_CONNECTIONS,
-    )
 
 
 @require_GET
@@ -66,7 +51,7 @@ async def _feed(
     it).
     """
     yield f"retry: {REOPEN_MS}\n\n".encode()
-    reader = Reader(_client(), str(conversation.pk), after)
+    reader = Reader(stream_client(), str(conversation.pk), after)
     try:
         if await _is_untold(reader, conversation):
             yield _message(RESET, after)

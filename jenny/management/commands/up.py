@@ -16,6 +16,7 @@ from django.db import DatabaseError
 from jenny import env, private_files
 from jenny.accounts.services import first_run
 from jenny.accounts.services.json_command import refusal_sentence
+from jenny.broker import redis_client
 from jenny.runtime import parts, valkey
 from jenny.runtime.parts import sync_schedule
 from jenny.runtime.supervisor import (
@@ -121,7 +122,8 @@ class Command(BaseCommand):
     def _warn_of_silent_redis(self) -> None:
         """Warn when Redis does not answer; every part waits for it and connects later."""
         try:
-            with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2) as server:
+            # Closed at once, since the parts are forked from this process.
+            with redis_client() as server:
                 server.ping()
         except redis.RedisError as error:
             self.say(

@@ -5,36 +5,21 @@ when Redis is down or empty, nobody loses a run.
 """
 
 import contextlib
-import functools
 import logging
 import threading
 from typing import Self
 
 import redis
-from django.conf import settings
 from django.db import DatabaseError, connections
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from jenny.agent.cancellation import CancellationToken
+from jenny.broker import redis_client
 from memory.models import DreamRun
 from memory.models.dream import BEAT_SECONDS, DEAD_AFTER
 
 log = logging.getLogger(__name__)
 
 _LEASE_MS = int(DEAD_AFTER.total_seconds() * 1000)
-
-
-@functools.cache
-def redis_client() -> redis.Redis:
-    """Return this process's client; its timeouts keep a dead server from blocking the heartbeat."""
-    return redis.Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=2,
-        socket_connect_timeout=1,
-        health_check_interval=30,
-        retry=Retry(NoBackoff(), 0),
-    )
 
 
 def lease_key(workspace: object) -> str:
