@@ -128,7 +128,7 @@ class Hunk:
     below at the time it was made. *now* is the present text at its place in a conflict. *sources*
     are history entries. *text* is a person's own wording. *together_with* are hunks of the same
     move, which are decided together. *offered* are entries that Dream is shown again because of
-    the decision.
+    the decision. *is_wish*: a person asked in a conversation to have it forgotten.
     """
 
     id: int
@@ -145,6 +145,7 @@ class Hunk:
     now: str = ""
     reason: str = ""
     by_review: bool = False
+    is_wish: bool = False
     text: str | None = None
     together_with: tuple[int, ...] = ()
     offered: tuple[int, ...] = ()

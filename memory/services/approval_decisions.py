@@ -58,10 +58,14 @@ class Decision:
 
 @contextmanager
 def open_decision(
-    workspace: Workspace, hunk_id: int, account: Account | None, kind: str
+    workspace: Workspace,
+    hunk_id: int,
+    account: Account | None,
+    kind: str,
+    wanted: State = State.WAITING,
 ) -> Iterator[Decision | StagedHunk | None]:
-    """Open the decision on a pending hunk with all locks. Yields the row when it was decided
-    already, ``None`` when there is none.
+    """Open the decision on a hunk in the state *wanted*, with all locks. Yields the row when it is
+    in another one, ``None`` when there is none.
 
     An exception inside leaves the rows as they were.
 
@@ -73,10 +77,10 @@ def open_decision(
         with transaction.atomic():
             mine = StagedHunk.objects.select_for_update().filter(workspace=workspace)
             row = mine.filter(pk=hunk_id).first()
-            if row is None or row.state != State.WAITING:
+            if row is None or row.state != wanted:
                 yield row
             else:
-                partners = partners_of(row, open_rows(workspace).select_for_update())
+                partners = partners_of(row, mine.filter(state=wanted))
                 yield Decision(workspace, row, account, kind, partners)
         keep_marks(workspace)
 
@@ -207,6 +211,51 @@ def forget_hunk(found: Decision) -> str:
     _mark(found, State.ACCEPTED, None)
     rebase_hunks(found.workspace, row.path)
     return done.message
+
+
+def take_back_hunk(found: Decision) -> None:
+    """Take an accepted hunk (and the other half of a move) out of its file again, and let the rows
+    wait as before.
+
+    Raises:
+        NotApproved: its place has changed since.
+        WriteRefused, WriteFailed, …: as any write; nothing was changed.
+    """
+    new: dict[str, str | None] = {}
+    # Removals are put back first, so that no text is missing in between.
+    for row in reversed(found.rows):
+        old = new[row.path] if row.path in new else text_of(found.workspace, row.path)
+        new[row.path] = _taken_back(row, old)
+    for row in found.rows:
+        row.state, row.decided_at, row.decided_by = State.WAITING, None, None
+        row.is_edited, row.text = False, ""
+        row.save()
+    actor = Actor("restore", found.person.account, reason="an accepted change was undone")
+    workspace = open_workspace(found.workspace.root, actor)
+    workspace.write_many(
+        {path: None if text is None else text.encode() for path, text in new.items()}
+    )
+    for path in new:
+        rebase_hunks(found.workspace, path)
+
+
+def _taken_back(row: StagedHunk, text: str | None) -> str | None:
+    piece = piece_of(row)
+    written = tuple(lines_of(row.text)) if row.is_edited and row.text.strip() else piece.after
+    kind: Kind = piece.kind
+    if kind != "skill":
+        kind = "add" if not written else "change" if piece.before else "remove"
+    back = replace(piece, kind=kind, before=written, after=piece.before)
+    placed = merge.merge_hunks(text, [back])
+    if text is None or placed.conflicts:
+        message = (
+            f"{row.path} was changed there since, so nothing was undone. Memory shows its lines, "
+            "each with Edit and Forget."
+        )
+        raise NotApproved(message)
+    if row.kind == "skill" and not piece.before:
+        return None
+    return placed.text
 
 
 def drop_hunk(found: Decision) -> tuple[int, ...]:

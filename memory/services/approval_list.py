@@ -129,6 +129,7 @@ def _plain(
         now=now,
         reason=row.reason,
         by_review=row.actor == "review",
+        is_wish=row.is_wish,
         text=row.text if row.is_edited else None,
         together_with=tuple(together),
         offered=tuple(row.offered),

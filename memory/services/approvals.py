@@ -4,6 +4,7 @@ Every decision is made under the workspace's lock, under which runs stage as wel
 runs are ordered. A repeated decision has no second effect.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ __all__ = [
     "remember_after_all",
     "skills_waiting",
     "suppress",
+    "undo_acceptance",
     "waiting",
     "withdraw_skill",
 ]
@@ -114,6 +116,31 @@ def remember_after_all(
     except WorkspaceError as error:
         return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
     return accept_hunk(workspace, hunk_id, account=account, kind=kind)
+
+
+def undo_acceptance(
+    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+) -> Outcome:
+    """Take an accepted hunk out of its file again; it waits for a decision as before."""
+    try:
+        with approval_decisions.open_decision(
+            workspace, hunk_id, account, kind, State.ACCEPTED
+        ) as found:
+            if isinstance(found, StagedHunk) and found.state == State.WAITING:
+                message = "Undone already: the change waits for you."
+                return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id))
+            if not isinstance(found, Decision) or found.row.is_wish:
+                message = "Nothing was undone: this change is not accepted any more."
+                return Outcome(ok=False, message=message, hunk=find(workspace, hunk_id))
+            approval_decisions.take_back_hunk(found)
+            where = " and ".join(dict.fromkeys(row.path for row in found.rows))
+    except WorkspaceError as error:
+        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+    # Without a version now, the next one has it.
+    with contextlib.suppress(WorkspaceError):
+        version_commits.commit_pending(workspace.root)
+    message = f"Undone: {where} is as before, and the change waits for you again."
+    return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id))
 
 
 def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> Outcome:

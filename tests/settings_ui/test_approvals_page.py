@@ -1,5 +1,9 @@
 """What waits for a person, over HTTP: verdicts, two tabs, conflicts, and what a run took out."""
 
+import html
+import re
+from urllib.parse import urlencode
+
 import pytest
 from django.test import Client
 
@@ -81,6 +85,64 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     assert waits.text() == text
     assert "accepted already" in decide(client, first, "accept")
     assert waits.text().count("Keeps bees") == 1
+
+
+def undo_in(page: str) -> str:
+    """The address that the notice's Undo button posts to."""
+    (found,) = re.findall(r'action="(/memory/approvals/undo[^"]*)"', page)
+    return html.unescape(found)
+
+
+@pytest.mark.parametrize("verdict", ["accept", "edit"])
+def test_an_acceptance_is_undone(client: Client, waits: Dreams, verdict: str) -> None:
+    """The file is as before, the change waits as it was proposed, nothing is forgotten, and it can
+    be accepted once more; a second press changes nothing."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    address = undo_in(decide(client, hunk, verdict, text="- Keeps wild bees."))
+    assert "bees.\n- The shed" not in waits.text()
+    assert "Keeps" in waits.text()
+    page = client.post(address, follow=True).content.decode()
+    assert "the change waits for you again" in page
+    assert waits.text() == START
+    (row,) = approvals.waiting(waits.workspace)
+    assert (row.id, row.after, row.text) == (hunk, "- Keeps bees.", None)
+    assert suppression.list_tombstones(waits.root) == ()
+    assert "Undone already" in client.post(address, follow=True).content.decode()
+    assert waits.text() == START
+    assert "Accepted" in decide(client, hunk, "accept")
+    assert "- Keeps bees.\n" in waits.text()
+
+
+def test_all_acceptances_are_undone_at_once(client: Client, waits: Dreams) -> None:
+    staged(waits, "Keeps bees.", "Sells honey.", "Rents a van.")
+    page = client.post("/memory/approvals/accept-all", follow=True).content.decode()
+    assert "Sells honey." in waits.text()
+    page = client.post(undo_in(page), follow=True).content.decode()
+    assert "3 changes are undone" in page
+    assert waits.text() == START
+    assert len(approvals.waiting(waits.workspace)) == 3
+
+
+def test_an_acceptance_that_was_built_on_is_not_undone(client: Client, waits: Dreams) -> None:
+    """The line was changed by hand since: nothing is written, and a sentence says why. Other
+    lines that changed do not matter."""
+    first, second = staged(waits, "Keeps bees.", "Sells honey.")
+    kept = undo_in(decide(client, first, "accept"))
+    other = undo_in(decide(client, second, "accept"))
+    text = waits.text().replace("Keeps bees.", "Keeps twelve bees.").replace("red", "blue")
+    (waits.root / MEMORY).write_text(text)
+    assert "was changed there since" in client.post(kept, follow=True).content.decode()
+    assert waits.text() == text
+    client.post(other, follow=True)
+    assert waits.text() == text.replace("- Sells honey.\n", "")
+
+
+@pytest.mark.parametrize("changes", ["", "x", "999999", "1,,2,\0", "9" * 5000])
+def test_an_undo_of_nothing_says_so(client: Client, waits: Dreams, changes: str) -> None:
+    answer = client.post(f"/memory/approvals/undo?{urlencode({'changes': changes})}", follow=True)
+    assert answer.status_code == 200
+    assert "Nothing was undone" in answer.content.decode()
+    assert waits.text() == START
 
 
 def test_two_tabs_decide_at_once(client: Client, waits: Dreams) -> None:

@@ -1,13 +1,15 @@
 """The approvals page: pending hunks, and runs that removed much from a file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.workspace import config
@@ -18,6 +20,7 @@ from settings_ui.views.memory.base_context import (
     base_context,
     get_workspace_context,
     is_fragment,
+    number_in,
     workspace_error_page,
 )
 from settings_ui.views.memory.runs import decided, run_of
@@ -26,6 +29,8 @@ from settings_ui.views.memory.runs import decided, run_of
 A_PAGE = 50
 DECIDED = 20
 TEXT_CHARS = 100_000
+# Acceptances that one press undoes.
+MOST_UNDONE = 200
 _LARGEST = 2**62
 _MODES = {
     "off": "Dream writes at once, as things are set now.",
@@ -65,7 +70,7 @@ def decide(request: HttpRequest, hunk_id: int) -> HttpResponseBase:
         return _answer(request, mine, "Nothing was decided: the form named no verdict.", status=422)
     outcome = _decided(request, mine, hunk_id, verdict)
     if outcome.ok:
-        messages.success(request, outcome.message)
+        messages.success(request, outcome.message, extra_tags=_undo_address([outcome]))
         return _answer(request, mine)
     # Words of the person's own are not lost for it: they accept them once more.
     again = hunk_id if outcome.is_forgotten and verdict == "accept" else 0
@@ -81,12 +86,50 @@ def accept_all(request: HttpRequest) -> HttpResponseBase:
     done = sum(row.ok for row in outcomes)
     if done:
         what = "1 change is" if done == 1 else f"{done} changes are"
-        messages.success(request, f"{what} accepted, and written.")
+        undo = _undo_address(outcomes)
+        messages.success(request, f"{what} accepted, and written.", extra_tags=undo)
     for message in dict.fromkeys(row.message for row in outcomes if not row.ok):
         messages.error(request, message)
     if not outcomes:
         messages.info(request, "Nothing was changed: nothing waits any more.")
     return redirect("memory_approvals")
+
+
+@require_POST
+@workspace_error_page
+def undo(request: HttpRequest) -> HttpResponseBase:
+    """Undo acceptances: the address names the changes (``changes=1,2``)."""
+    mine = get_workspace_context(request)
+    numbers = [number_in(text) for text in request.GET.get("changes", "").split(",")[:MOST_UNDONE]]
+    # The last one first, since later changes stand on earlier ones.
+    outcomes = [
+        approvals.undo_acceptance(mine.row, min(number, _LARGEST), account=mine.account)
+        for number in reversed(numbers)
+        if number
+    ]
+    done = [row for row in outcomes if row.ok]
+    if len(done) == 1:
+        messages.success(request, done[0].message)
+    elif done:
+        what = f"{len(done)} changes are undone, and wait for you again."
+        messages.success(request, what)
+    for message in dict.fromkeys(row.message for row in outcomes if not row.ok):
+        messages.error(request, message)
+    if not outcomes:
+        messages.info(request, "Nothing was undone: the address names no change.")
+    return redirect("memory_approvals")
+
+
+def _undo_address(outcomes: Sequence[Outcome]) -> str:
+    """Return the address that undoes these acceptances; empty: it cannot be undone here."""
+    numbers = [
+        str(row.hunk.id)
+        for row in outcomes
+        if row.ok and row.hunk is not None and row.hunk.state == "accepted" and not row.hunk.is_wish
+    ]
+    if not 0 < len(numbers) <= MOST_UNDONE:
+        return ""
+    return f"{reverse('memory_approvals_undo')}?{urlencode({'changes': ','.join(numbers)})}"
 
 
 @require_POST

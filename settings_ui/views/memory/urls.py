@@ -40,6 +40,7 @@ urlpatterns = [
     path("runs/<int:run_id>/prune", approvals.prune, name="memory_prune"),
     path("approvals/", approvals.approvals_page, name="memory_approvals"),
     path("approvals/accept-all", approvals.accept_all, name="memory_accept_all"),
+    path("approvals/undo", approvals.undo, name="memory_approvals_undo"),
     path("approvals/skill", approvals.skill, name="memory_skill"),
     path("approvals/<int:hunk_id>/", approvals.decide, name="memory_decide"),
     path("archive/", archive.listing, name="memory_archive"),
