@@ -217,9 +217,7 @@ class Sequence:
 
     def message(self) -> Message | None:
         """Something that the person said."""
-        rows = Message.objects.filter(
-            conversation__workspace=self.workspace, kind="user", is_current=True
-        )
+        rows = Message.objects.filter(conversation__in=self.chats(), kind="user", is_current=True)
         found = list(rows.select_related("conversation").order_by("pk"))
         return self.chance.choice(found) if found else None
 
