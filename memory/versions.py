@@ -127,6 +127,7 @@ _UPDATES = {
     "manual run": "Memory update, started by hand",
     "scheduled run": "Memory update",
     "interrupted run": "Memory update, interrupted",
+    "approved changes": "Memory update, accepted by you",
     "review pass": "Review of the memory files",
 }
 # By the actor who made changes outside Dream.

@@ -122,4 +122,4 @@ def test_verdicts_of_processes_that_race_and_die(stack):
     assert ("June" in (root / MEMORY).read_text()) == (state == "accepted")
     assert f"{state} already" in outcomes["reject" if state == "accepted" else "accept"]
     assert "Nothing waits for approval." in stack.manage("approvals", "list")
-    assert "dream: approved changes" in stack.manage("versions", "list")
+    assert "Memory update, accepted by you" in stack.manage("versions", "list")

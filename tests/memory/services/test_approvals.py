@@ -16,6 +16,7 @@ from memory.approvals import overlay
 from memory.backup.fields import KINDS, TABLE
 from memory.models import DreamEntry, StagedHunk
 from memory.services import approvals, backup_tables, forget_wishes, restores, snapshots
+from memory.versions import version_title
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, add, finish, results, stating
 
@@ -94,6 +95,7 @@ def test_nothing_lands_and_the_place_moves(waits, owner):
     with open_history(waits.root) as versions:
         version = versions.resolve(run.commits[-1])
         assert version.subject == "dream: approved changes"
+        assert version_title(version) == "Memory update, accepted by you"
         assert (version.actor, version.runs) == ("dream", (run.name,))
         assert MEMORY in {row.path for row in versions.changes(version)}
     again = approvals.accept_hunk(waits.workspace, hunk.id, account=owner)
