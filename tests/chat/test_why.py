@@ -10,8 +10,8 @@ from tests.support.stack import OWNER
 
 def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
     """What the assistant wrote in a turn names the turn and its messages; a note that it made is
-    anchored in the person's message. When the conversation is deleted, the texts before and after
-    go with it; that a chat wrote the line is still known."""
+    anchored in the person's message. The texts before and after stay while the conversation is in
+    the trash, and go with it for good; that a chat wrote the line is still known."""
     words = f"bicycles number {next(COUNTER)} and more"
 
     def rule(request):
@@ -42,6 +42,9 @@ def test_a_line_and_a_note_lead_to_the_messages(scripted, owner, model_server):
     kept = "from memory.models import *; print(TurnChange.objects.filter(path='USER.md').count())"
     before = int(scripted.manage("shell", "-v0", "-c", kept))
     assert owner.post(f"/chat/{chat}/delete").status_code in {200, 302}
+    assert int(scripted.manage("shell", "-v0", "-c", kept)) == before
+    deleted = owner.post("/chat/trash/act", act=f"delete:{chat}")
+    assert deleted.status_code in {200, 302}
     assert int(scripted.manage("shell", "-v0", "-c", kept)) == before - 1
     told = json.loads(scripted.manage("why", "--workspace", OWNER, "USER.md:3", "--json"))
     assert told["writes"][0]["actor"] == "chat"
