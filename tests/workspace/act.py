@@ -42,7 +42,7 @@ def start(root: Path) -> None:
     for path, data in OLD.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(data)
-    (root / "config.json").write_bytes(config.document.render(_settings(1)))
+    (root / "config.json").write_bytes(config.document.render_document(_settings(1)))
 
 
 def _settings(number: int) -> dict[str, Any]:
