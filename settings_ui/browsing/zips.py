@@ -1,4 +1,4 @@
-"""Zip files that are streamed: they are kept neither in memory nor on disk."""
+"""Folders as zip files that are streamed."""
 
 import stat
 import zipfile
@@ -7,27 +7,7 @@ from collections.abc import Iterable, Iterator
 from jenny.workspace import file_times, paths
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Entry, Workspace
-
-CHUNK_BYTES = 256 * 1024
-
-
-class _Outlet:
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self.size = 0
-
-    def write(self, data: bytes) -> int:
-        self._pieces.append(bytes(data))
-        self.size += len(data)
-        return len(data)
-
-    def flush(self) -> None: ...
-
-    def fetch(self) -> bytes:
-        data = b"".join(self._pieces)
-        self._pieces.clear()
-        self.size = 0
-        return data
+from jenny.workspace.zip_stream import CHUNK_BYTES, ZipBuffer, open_zip
 
 
 def stream(workspace: Workspace, folder: str, listed: Iterable[Entry]) -> Iterator[bytes]:
@@ -36,35 +16,30 @@ def stream(workspace: Workspace, folder: str, listed: Iterable[Entry]) -> Iterat
     Files that vanish or cannot be read are left out and named in a file at the zip's end. Links
     are left out.
     """
-    outlet = _Outlet()
+    buffer = ZipBuffer()
     top = folder.rsplit("/", 1)[-1] or "workspace"
     troubles: list[str] = []
-    # The first bytes are sent at once; after that small files are sent together.
-    is_begun = False
-    with zipfile.ZipFile(
-        outlet, "w", zipfile.ZIP_DEFLATED, allowZip64=True, compresslevel=1
-    ) as archive:  # type: ignore[call-overload] # what it asks of a file is write and flush
+    with open_zip(buffer) as archive:
         for entry in listed:
             below = entry.path[len(folder) :].lstrip("/") if folder else entry.path
             name = f"{top}/{below}"
             if entry.kind == "folder":
                 archive.writestr(_info(name + "/", entry), b"")
             elif entry.kind == "file":
-                yield from _file(workspace, archive, outlet, (entry, name), troubles)
+                yield from _file(workspace, archive, buffer, (entry, name), troubles)
             elif entry.kind == "link":
                 troubles.append(f"{entry.path}: a link")
-            if outlet.size >= CHUNK_BYTES or not is_begun:
-                is_begun = True
-                yield outlet.fetch()
+            if buffer.is_due:
+                yield buffer.fetch()
         if troubles:
             archive.writestr(f"{top}/LEFT OUT.txt", "\n".join(troubles) + "\n")
-    yield outlet.fetch()
+    yield buffer.fetch()
 
 
 def _file(
     workspace: Workspace,
     archive: zipfile.ZipFile,
-    outlet: _Outlet,
+    buffer: ZipBuffer,
     what: tuple[Entry, str],
     troubles: list[str],
 ) -> Iterator[bytes]:
@@ -81,8 +56,8 @@ def _file(
     ):
         while chunk := source.read(CHUNK_BYTES):
             target.write(chunk)
-            if outlet.size >= CHUNK_BYTES:
-                yield outlet.fetch()
+            if buffer.is_due:
+                yield buffer.fetch()
 
 
 def _info(name: str, entry: Entry) -> zipfile.ZipInfo:

@@ -1,14 +1,16 @@
 """A conversation branches off into a new one at any message, and is exported as documents."""
 
+import base64
 import io
 import json
+import random
 import re
 import zipfile
 
 import pytest
 
 from jenny.accounts.models import Account, Workspace
-from jenny.chat.models import Conversation
+from jenny.chat.models import Conversation, Message
 from jenny.chat.services import conversation_documents as documents
 from jenny.env import DataFolder
 from tests.support.client import text_of
@@ -143,13 +145,34 @@ def test_each_file_of_a_zip_has_a_name_of_its_own(settings, tmp_path):
     titles = ["Trip", "Trip (2)", "trip", "Trip", "Trip (2)", *["蜜蜂" * 60] * 2, "🐝" * 100]
     for title in titles:
         Conversation.objects.create(workspace=workspace, title=title[:120])
-    file = io.BytesIO()
-    assert documents.write_zip(file, Conversation.objects.all(), "html") == len(titles)
-    names = zipfile.ZipFile(file).namelist()
+    data = b"".join(documents.stream_zip(Conversation.objects.all(), "html"))
+    names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    assert len(names) == len(titles)
     assert len({name.casefold() for name in names}) == len(titles)
     assert max(len(name.encode()) for name in names) <= 255
     for name in names:
         (tmp_path / name).touch()
+
+
+@pytest.mark.django_db
+def test_an_export_of_all_is_sent_while_it_is_written(settings, tmp_path):
+    """The first bytes leave before later conversations are read: what is deleted until its turn
+    comes is not in the zip, which is whole all the same."""
+    settings.JENNY_DATA = DataFolder(tmp_path)
+    owner = Account.objects.create_user("ann", password="a long password 1")
+    workspace = Workspace.objects.create(owner=owner, name="Ann", slug="ann")
+    for number in range(3):
+        chat = Conversation.objects.create(workspace=workspace, title=f"talk {number}")
+        # Of more than a piece: it does not shrink to less.
+        text = base64.b64encode(random.Random(number).randbytes(400_000)).decode()
+        Message.objects.create(conversation=chat, kind=Message.Kind.USER, text=text)
+    pieces = documents.stream_zip(Conversation.objects.all(), "md")
+    first = next(pieces)
+    chat.delete()
+    data = first + b"".join(pieces)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert [name[11:] for name in archive.namelist()] == ["talk 0.md", "talk 1.md"]
+        assert archive.testzip() is None
 
 
 def test_name_and_tags_are_set_in_one_form(place, words):

@@ -6,9 +6,8 @@ A backup, which Jenny can take in again, has everything; a document has what was
 import json
 import re
 import unicodedata
-import zipfile
-from collections.abc import Iterable
-from typing import IO, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django.db.models import QuerySet
 from django.template.loader import render_to_string
@@ -17,6 +16,7 @@ from django.utils import timezone
 from jenny.agent.clock import zone_of
 from jenny.chat.models import Block, Conversation, Message
 from jenny.markdown.render import render
+from jenny.workspace.zip_stream import ZipBuffer, open_zip
 
 # Media types by the file's ending.
 FORMATS = {"md": "text/markdown", "json": "application/json", "html": "text/html"}
@@ -49,18 +49,19 @@ def file_name(chat: Conversation, ending: str) -> str:
     return f"{chat.created_at.astimezone(zone):%Y-%m-%d} {title}.{ending}"
 
 
-def write_zip(target: IO[bytes], chats: "QuerySet[Conversation]", ending: str) -> int:
-    """Write a document of each conversation into a zip; one is in memory at a time.
+def stream_zip(chats: QuerySet[Conversation], ending: str) -> Iterator[bytes]:
+    """Yield a zip with a document of each conversation; one is in memory at a time.
 
-    Returns how many there are. Equal names get a number.
+    Equal names get a number. What is deleted meanwhile is left out.
     """
+    buffer = ZipBuffer()
     used: set[str] = set()
     keys = list(chats.order_by("created_at", "pk").values_list("pk", flat=True))
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    with open_zip(buffer) as archive:
         for key in keys:
             chat = Conversation.objects.select_related("workspace__owner").filter(pk=key).first()
             if chat is None:
-                continue  # deleted meanwhile
+                continue
             name = file_name(chat, ending)
             plain, number = name.removesuffix(f".{ending}"), 1
             while name.casefold() in used:
@@ -68,7 +69,9 @@ def write_zip(target: IO[bytes], chats: "QuerySet[Conversation]", ending: str) -
                 name = f"{plain} ({number}).{ending}"
             used.add(name.casefold())
             archive.writestr(name, document(chat, ending))
-    return len(used)
+            if buffer.is_due:
+                yield buffer.fetch()
+    yield buffer.fetch()
 
 
 def _messages(chat: Conversation) -> Iterable[Message]:

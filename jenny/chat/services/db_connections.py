@@ -1,12 +1,14 @@
-"""A lock for a running turn that releases the thread's database connection after each write.
+"""Database connections that are released before a long wait.
 
 A turn waits minutes for its model, and a worker has more turns than the pool has connections: a
-waiting turn that kept its connection would starve the others.
+waiting turn that kept its connection would starve the others. A stream may be open for hours.
 """
 
 import threading
+from collections.abc import Callable
 
-from django.db import connection
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
 
 
 class LoanedConnectionLock:
@@ -45,3 +47,16 @@ def release_db_connection() -> None:
     """Return this thread's connection to the pool before a long wait."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()
+
+
+def query_database[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Query the database for a stream, and release the connection."""
+    try:
+        return question(*args, **kwargs)
+    finally:
+        connections.close_all()
+
+
+# In one of the process's threads: an open stream has no thread of its own
+# (``jenny.runtime.asgi_middleware``).
+query_database_apart = sync_to_async(query_database, thread_sensitive=False)

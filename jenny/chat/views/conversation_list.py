@@ -1,11 +1,8 @@
 """The list of conversations: its page, the side list, acts on several at once, and the trash."""
 
-import asyncio
-import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import IO
 from uuid import UUID
 
 from django.contrib import messages
@@ -32,11 +29,11 @@ from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion
 from jenny.chat.services.conversation_list import Filters, ListPage, Position
+from jenny.chat.services.db_connections import query_database_apart
 from jenny.workspace import retention
 
 # Conversations of the side list before one scrolls, and after which it is made shorter again.
 RAIL, LONGEST_RAIL = 60, 1000
-_PIECE_BYTES = 256 * 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -184,18 +181,15 @@ def _untag(request: HttpRequest, workspace: Workspace, rows: list[Conversation])
 
 
 def _export(rows: QuerySet[Conversation], ending: str) -> HttpResponseBase:
-    """Send the conversations as files in a zip, which is made on disk first."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - the answer closes it
-    documents.write_zip(file, rows, ending if ending in documents.FORMATS else "md")
-    file.seek(0)
-    answer = StreamingHttpResponse(_pieces(file), content_type="application/zip")
+    """Send the conversations as files in a zip, which is written while it is sent."""
+    pieces = documents.stream_zip(rows, ending if ending in documents.FORMATS else "md")
+    answer = StreamingHttpResponse(_sent(pieces), content_type="application/zip")
     return as_file(answer, f"Conversations {datetime.now(UTC):%Y-%m-%d}.zip")
 
 
-async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
-    with file:
-        while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
-            yield piece
+async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while (piece := await query_database_apart(next, pieces, None)) is not None:
+        yield piece
 
 
 def as_file[Answer: HttpResponseBase](answer: Answer, name: str) -> Answer:

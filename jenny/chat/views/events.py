@@ -2,12 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 import redis
 from asgiref.sync import sync_to_async
-from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
@@ -16,6 +15,7 @@ from jenny.broker import STREAM_WAIT_SECONDS, stream_client
 from jenny.chat import access
 from jenny.chat.events import ALIVE, RESET, Event, expired
 from jenny.chat.models import Conversation
+from jenny.chat.services.db_connections import query_database, query_database_apart
 from jenny.chat.services.publish import position_of
 from jenny.chat.stream import START, Gap, Position, Reader, encode
 
@@ -30,7 +30,9 @@ REOPEN_MS = 1000
 @require_GET
 async def events(request: HttpRequest, conversation_id: UUID) -> StreamingHttpResponse:
     """Stream the events after the position in ``Last-Event-ID`` or ``?after=``."""
-    conversation = await sync_to_async(_asked)(access.conversation, request, conversation_id)
+    conversation = await sync_to_async(query_database)(
+        access.conversation, request, conversation_id
+    )
     after = Position.parse(request.headers.get("Last-Event-ID")) or Position.parse(
         request.GET.get("after")
     )
@@ -68,7 +70,7 @@ async def _feed(
             # Also in a stream that never pauses.
             if time.monotonic() - checked >= HEARTBEAT_SECONDS:
                 checked = time.monotonic()
-                if not await _ask_apart(session_is_live, session_key):
+                if not await query_database_apart(session_is_live, session_key):
                     login = expired(f"/login/?next=/chat/{conversation.pk}/")
                     yield _message(login, reader.position)
                     return
@@ -89,26 +91,13 @@ async def _is_untold(reader: Reader, conversation: Conversation) -> bool:
     It was stored while Redis was away, or the stream is gone. Or the reader's position was never
     given: the database was restored since.
     """
-    stored = await _ask_apart(position_of, conversation)
+    stored = await query_database_apart(position_of, conversation)
     if reader.position.number > conversation.event_number:
         return True
     if stored <= reader.position or stored <= await reader.end():
         return False
     await asyncio.sleep(ON_ITS_WAY_SECONDS)
     return stored > await reader.end()
-
-
-def _asked[**P, T](question: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Query the database and release the connection, since a stream is open for hours."""
-    try:
-        return question(*args, **kwargs)
-    finally:
-        connections.close_all()
-
-
-# In one of the process's threads: an open stream has no thread of its own
-# (``jenny.runtime.asgi_middleware``).
-_ask_apart = sync_to_async(_asked, thread_sensitive=False)
 
 
 def _message(event: Event, position: Position) -> bytes:
