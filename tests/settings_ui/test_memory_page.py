@@ -57,6 +57,31 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main")[2])).split())
 
 
+def test_what_was_just_noted_is_shown(client: Client, dreams: Dreams) -> None:
+    """The first page of Memory shows it at once, escaped, found by the search, without what was
+    forgotten since."""
+    dreams.say("- [durable] Keeps bees.\n- [durable] Plays the viola.\n- [durable] " + HOSTILE)
+    suppression.forget(dreams.root, "Plays the viola.", Actor("browser"))
+    page = get(client, "/memory/")
+    noted = words(page).partition("Just noted")[2].partition("About you")[0]
+    assert "Keeps bees." in noted
+    assert "viola" not in noted
+    assert "<script>alert(2)" not in page
+    assert "Just noted" in words(get(client, "/memory/?q=bees"))
+    assert "Just noted" not in words(get(client, "/memory/?q=horses"))
+
+
+def test_what_an_update_has_read_stands_among_the_lines(client: Client, dreams: Dreams) -> None:
+    (cursor,) = dreams.say("- [durable] Keeps bees.")
+    assert "Just noted" in words(get(client, "/memory/"))
+    dreams.model.script(add("- Keeps bees.", cursor))
+    dreams.model.script(finish(saved=[cursor]))
+    dreams.run()
+    page = words(get(client, "/memory/"))
+    assert "Just noted" not in page
+    assert "Keeps bees." in page
+
+
 def wrote(dreams: Dreams, line: str, path: str = MEMORY) -> DreamRun:
     """A run that added a line, and rests it on an entry that says so."""
     (cursor,) = dreams.say(f"- [durable] {line}")

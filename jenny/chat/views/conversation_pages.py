@@ -37,6 +37,7 @@ from wikis.views.search import SHUT_IN
 
 # Messages of one window; older ones are loaded by scrolling.
 WINDOW = 60
+TOUR_FACT = "I drink green tea"
 
 
 @require_safe
@@ -172,6 +173,9 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         "temporary": temporary,
         "project": project,
         "tour": not project and not temporary and _wants_tour(request, is_first=not rail.groups),
+        "tour_fact": TOUR_FACT,
+        "says_tour_fact": chat is not None
+        and chat.messages.filter(text__contains=TOUR_FACT).exists(),
         "rail": rail,
         "commands": commands.COMMANDS,
         "longest_message": LONGEST,

@@ -13,10 +13,12 @@ from django.views.decorators.http import require_safe
 
 from jenny.accounts.models import Workspace
 from jenny.chat.entry_views import EntryView, view
+from jenny.workspace.errors import WorkspaceError
 from memory.errors import CursorBroken
 from memory.history import cursors, edited_entries, reader
 from memory.history.entries import HistoryEntry
 from memory.models import DreamEntry, DreamRun
+from memory.suppression import hide
 from settings_ui.dream_pages import labels
 from settings_ui.dream_pages.labels import Word
 from settings_ui.views.memory.base_context import (
@@ -80,7 +82,7 @@ def history_page(request: HttpRequest) -> HttpResponseBase:
     except CursorBroken as error:
         read_to, problem = 0, error.message
     entries = reader.newest(mine.files.root, 1_000_000)[::-1]
-    notes = list(_notes(mine.row, entries, read_to))
+    notes = list(list_notes(mine.row, entries, read_to))
     counts = {name: sum(note.kind == name for note in notes) for name in FILTERS}
     found = [note for note in notes if note.kind == wanted or not wanted]
     page = Paginator(found, A_PAGE).get_page(request.GET.get("page"))
@@ -95,7 +97,21 @@ def history_page(request: HttpRequest) -> HttpResponseBase:
     return render(request, "memory/history.html", context)
 
 
-def _notes(workspace: Workspace, entries: Iterable[HistoryEntry], read_to: int) -> Iterator[Note]:
+def waiting_notes(workspace: Workspace, most: int) -> list[Note]:
+    """Return what the next update reads of the newest *most* notes, newest first, without what is
+    forgotten; nothing when it is not known what was read."""
+    root = workspace.root
+    try:
+        read_to = cursors.dream_cursor(root)
+        entries = hide.without_forgotten(root, reader.newest(root, most))
+    except WorkspaceError:
+        return []
+    return [row for row in list_notes(workspace, entries[::-1], read_to) if row.kind == "waiting"]
+
+
+def list_notes(
+    workspace: Workspace, entries: Iterable[HistoryEntry], read_to: int
+) -> Iterator[Note]:
     places = dict(DreamEntry.objects.filter(workspace=workspace).values_list("cursor", "place"))
     outcomes = _outcomes(workspace)
     entries = list(entries)

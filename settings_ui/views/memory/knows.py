@@ -28,11 +28,14 @@ from settings_ui.views.memory.base_context import (
     is_fragment,
     workspace_error_page,
 )
+from settings_ui.views.memory.history import Note, waiting_notes
 from settings_ui.views.memory.lines import SHOWN_FACTS, Line, lines_of
 from settings_ui.views.memory.pipeline import Picture, picture
 
 # Results of a search in the archive, and among forgotten texts.
 MOST_FOUND = 20
+# Notes on the page that no update has read.
+MOST_NOTED = 20
 _WORDS_CHARS = 200
 _ORDER = ("user", "memory", "soul")
 TITLES = {"user": "About you", "memory": "About your work", "soul": "How Jenny speaks"}
@@ -80,6 +83,7 @@ def knows_page(request: HttpRequest) -> HttpResponseBase:
     context = base_context(mine, "knows") | {
         "words": words,
         "back": f"q {words}" if words else "",
+        "noted": _noted(mine, words),
         "files": files,
         "count": sum(file.count for file in files),
         "skills": _skills(mine, words),
@@ -156,6 +160,15 @@ def _has(words: str, *texts: Fact | str) -> bool:
         " ".join(row if isinstance(row, str) else f"{row.heading} {row.text}" for row in texts)
     )
     return all(word in whole for word in normal(words).split())
+
+
+def _noted(mine: WorkspaceContext, words: str) -> list[Note]:
+    """Return the newest notes that no update has read, or those of them that have the words."""
+    return [
+        note
+        for note in waiting_notes(mine.row, MOST_NOTED)
+        if _has(words, note.view.text, *(fact.text for fact in note.view.facts))
+    ]
 
 
 def _skills(mine: WorkspaceContext, words: str) -> list[Skill]:
