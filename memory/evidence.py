@@ -42,7 +42,7 @@ from memory.fact_words import (
     is_aversion,
     word_sets,
 )
-from memory.relative_days import find_stretches
+from memory.relative_days import find_stretches, is_dated_note, near_years
 from memory.replaced_lines import find_lost, find_parted
 from memory.similarity_words import OPPOSITES
 from memory.turned_negations import find_turned
@@ -301,6 +301,15 @@ class _Ground:
         """Lines of the files that have words in common with the line."""
         return self._texts(nearest_texts(self.line.units, self._evidence.before))
 
+    def _shared(self, text: Text) -> int:
+        """The weight of the words that a text has of the line."""
+        units = [one for one in self.line.units if one.counts and not one.is_of_calendar]
+        return sum(one.weight for one in units[:_MOST_UNITS] if text.knows(one))
+
+    @cached_property
+    def _most_shared(self) -> int:
+        return max((self._shared(text) for text, _ in self._days), default=0)
+
     def _is_about(self, text: Text, unit: Unit | None = None) -> bool:
         """True when a text speaks of what the line speaks of, the unit aside."""
         units = [one for one in self.line.units if one.counts and one != unit][:_MOST_UNITS]
@@ -325,7 +334,6 @@ class _Ground:
         for text in texts:
             own = (*text.words.numbers, *date_parts(text.words.dates))
             numbers |= {plain_number(number) for number in own}
-        days = {day for text in texts for day in text.words.dates}
         said = "\n".join(text.folded for text in texts)
         wrong = [
             n
@@ -335,29 +343,69 @@ class _Ground:
         wrong += [
             day
             for day in found.dates
-            if not any(is_same_date(day, other) for other in days)
+            if not any(self._has_date(text, day) for text in texts)
             and not self._is_counted(day)
             and not any(has_date_parts(text, day) for text in texts)
         ]
         return tuple(wrong)
 
+    def _has_date(self, text: Text, date: str) -> bool:
+        """True when a text has a date; one without a year is the one next to the text's day."""
+        return any(
+            is_same_date(date, other) and self._is_near(text, date, other)
+            for other in text.words.dates
+        )
+
+    def _is_near(self, text: Text, date: str, other: str) -> bool:
+        year, month, day = map(int, date.split("-"))
+        if not year or not other.startswith("0-"):
+            return True
+        seen = [day for one, day in self._days if one is text] or [day for _, day in self._days]
+        return not seen or any(year in near_years(text.source, one, month, day) for one in seen)
+
     def _is_counted(self, date: str) -> bool:
         """True when a date follows from a text and the day of its entry: "tomorrow", "in May"."""
-        own = self.line.words.dates
         year, month, day = map(int, date.split("-"))
         said = {day for text in self._cited for day in text.words.dates}
         has_day = any(re.fullmatch(rf"[1-9]\d*-{month}-\d+", one) for one in said)
         if not day and not has_day:
             near = self._cited_days or self._days
-            texts = [text for text, seen in near if abs((year or seen.year) - seen.year) <= 1]
-            if any(has_month(text, month) for text in texts):
+            if any(
+                has_month(text, month)
+                and (not year or year in near_years(text.source, seen, month, 0))
+                for text, seen in near
+            ):
                 return True
-        if any(not any(is_same_date(one, other) for other in own) for one in said):
-            # It stands in the place of another one.
-            return False
         return any(
-            _is_meant(text, seen, (year or seen.year, month, day)) for text, seen in self._days
+            self._is_meant(text, seen, (year or seen.year, month, day))
+            for text, seen in self._days
+            if self.is_translation or self._shared(text) or not self._most_shared
         )
+
+    def _is_meant(self, text: Text, seen: dt.date, date: tuple[int, int, int]) -> bool:
+        """True when a text of a day may mean a date: one that it counts to from that day or from a
+        date in it, the day of the week within a week, or the day itself, if it has no other."""
+        year, month, day = date
+        own = {one for one in map(_full_date, text.words.dates) if one}
+        starts = (seen, *own)
+        with contextlib.suppress(ValueError):
+            meant = dt.date(year, month, day)
+            has_weekday = f"day {meant.weekday()}" in text.keys
+            if has_weekday and any(abs((meant - one).days) <= _WEEK_DAYS for one in starts):
+                return True
+        stretches = [row for one in starts for row in find_stretches(text.source, one)]
+        if any(row.has(year, month, day) for row in stretches):
+            return True
+        if (year, month, day or seen.day) != (seen.year, seen.month, seen.day):
+            return False
+        # "Said on 30 November: due tomorrow" keeps what is counted and from where.
+        named = _weekdays_of(text) & _weekdays_of(self.line)
+        if is_dated_note(self.line.source, text.source, [unit.run for unit in named]):
+            return True
+        if not self.is_translation and self._shared(text) < self._most_shared:
+            return False
+        has_another = text.words.dates or any(row.days() or not day for row in stretches)
+        return not has_another and not _weekdays_of(text)
 
     def turned(self) -> tuple[str, ...]:
         """The words of the line that have lost a negation or found one."""
@@ -390,21 +438,15 @@ def _with_days(
     return [(text, day) for text, own in zip(texts, days, strict=True) for day in own]
 
 
-def _is_meant(text: Text, seen: dt.date, date: tuple[int, int, int]) -> bool:
-    """True when a text of a day may mean a date: one that it counts to, the day of the week within
-    a week, or the day itself, if it counts to no other."""
-    year, month, day = date
+def _weekdays_of(text: Text) -> set[Unit]:
+    return {unit for unit in text.units if unit.key.startswith("day ")}
+
+
+def _full_date(date: str) -> dt.date | None:
+    """A date that has all its parts, and is one."""
     with contextlib.suppress(ValueError):
-        meant = dt.date(year, month, day)
-        is_near = abs((meant - seen).days) <= _WEEK_DAYS
-        if is_near and f"day {meant.weekday()}" in text.keys:
-            return True
-    stretches = list(find_stretches(text.source, seen))
-    if any(row.has(year, month, day) for row in stretches):
-        return True
-    if any(row.days() or not day for row in stretches):
-        return False
-    return (year, month, day or seen.day) == (seen.year, seen.month, seen.day)
+        return dt.date(*map(int, date.split("-")))
+    return None
 
 
 def _surprise(unit: Unit) -> float:

@@ -5,7 +5,7 @@ import calendar
 import contextlib
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -210,3 +210,42 @@ def _find_lengths(text: str) -> tuple[tuple[_Unit, int, int], ...]:
             length = sign * days * (int(number) if number.isdecimal() else 1)
             found.append(("day", length - _SLACK[days], length + _SLACK[days]))
     return tuple(found)
+
+
+_PAST = re.compile(
+    r"\b(?:was|were|had|been|ago|last|since|went|bought|got|began|met|left|took|came|born|died"
+    r"|\w{2,}ed|war|waren|hatte|hatten|wurde|wurden|seit|\w*ge\w{3,}(?:t|en)|fue|était)\b"
+    r"|(?:た|だ)(?:[。、がのま]|$)|以来|了",
+    re.IGNORECASE,
+)
+# The further one of the dates before and behind a day may be so much further away.
+_ALIKE_FAR = 1.5
+_MIDDLE = 15
+
+
+def near_years(text: str, said: dt.date, month: int, day: int) -> set[int]:
+    """The years that a date without a year may mean that was said on a day: the one next to it; of
+    two that are about as far away, or where the text tells of the past, the one before as well."""
+    days: dict[int, int] = {}
+    for year in (said.year - 1, said.year, said.year + 1):
+        with contextlib.suppress(ValueError):
+            days[year] = (dt.date(year, month, day or _MIDDLE) - said).days
+    if not days:
+        return set()
+    nearest = min(map(abs, days.values()))
+    found = {year for year, off in days.items() if abs(off) <= _ALIKE_FAR * nearest}
+    if _PAST.search(text):
+        found |= {max((year for year, off in days.items() if off <= 0), default=said.year)}
+    return found
+
+
+_GAP = re.compile(r"[\s,;:(（、–—-]*(?=\d)")
+
+
+def is_dated_note(line: str, text: str, weekdays: Iterable[str] = ()) -> bool:
+    """True when a line keeps the relative words of a text, or these *weekdays*, and no date stands
+    beside them as theirs: "Due tomorrow (said on 30 November 2026)"."""
+    forms = [form for form, *_ in _COMPILED if form.search(text)]
+    forms += [re.compile(re.escape(word)) for word in weekdays]
+    kept = (found for form in forms if (found := form.search(line)))
+    return any(not _GAP.match(line, found.end()) for found in kept)

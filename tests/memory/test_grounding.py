@@ -170,6 +170,81 @@ def test_relative_words_count_from_the_day_of_their_own_entry() -> None:
     assert not list(find_doubts(["Starts the new job on 21 October 2026."], both))
 
 
+@pytest.mark.parametrize(
+    ("facts", "line", "wrong"),
+    [
+        (
+            ["The dentist is on 12 December 2026.", "The bill is due tomorrow."],
+            "The bill is due on 1 December 2026.",
+            "The bill is due on 3 December 2026.",
+        ),
+        (
+            ["Der Zahnarzt ist am 12. Dezember 2026.", "Die Rechnung ist am Freitag fällig."],
+            "Rechnung fällig am 4. Dezember 2026.",
+            "Rechnung fällig am 30. November 2026.",
+        ),
+        (
+            ["On 20 November 2026 the user said that the bill is due tomorrow."],
+            "The bill is due on 21 November 2026.",
+            "The bill is due on 22 November 2026.",
+        ),
+        (
+            ["2026年11月20日、ユーザーは支払いが明日までだと言った。"],
+            "支払いは2026年11月21日まで。",
+            "支払いは2026年11月24日まで。",
+        ),
+        (
+            ["The bill is due tomorrow."],
+            "The bill is due tomorrow (said on 30 November 2026).",
+            "The bill is due tomorrow, 30 November 2026.",
+        ),
+        (
+            ["Die Rechnung ist am Freitag fällig."],
+            "Rechnung am Freitag fällig (notiert am 30.11.2026).",
+            "Rechnung am Freitag, 30.11.2026, fällig.",
+        ),
+        (
+            ["支払いは金曜日まで。"],
+            "支払いは金曜日まで(2026年11月30日に記録)",
+            "支払いは2026年11月30日まで。",
+        ),
+        (
+            ["The dentist is on 12 December 2026.", "The user moved house."],
+            "Moved house on 30 November 2026.",
+            "The dentist is on 30 November 2026.",
+        ),
+    ],
+)
+def test_relative_words_stand_beside_dates(facts: list[str], line: str, wrong: str) -> None:
+    """They count from the entry or from a date in the text, whatever date another fact has; a line
+    that keeps them may say when they were said."""
+    evidence = Evidence(cited={fact: [DAY] for fact in facts})
+    assert not list(find_doubts([line], evidence))
+    assert list(find_doubts([wrong], evidence))
+
+
+@pytest.mark.parametrize(
+    ("fact", "line", "wrong"),
+    [
+        ("The exam is on 5 December.", "Exam on 5 December 2026.", "Exam on 5 December 2027."),
+        ("The exam is on 5 January.", "Exam on 5 January 2027.", "Exam on 5 January 2026."),
+        ("Die Prüfung ist am 5. Januar.", "Prüfung am 5.1.2027.", "Prüfung am 5.1.2028."),
+        ("試験は1月5日。", "試験は2027年1月5日。", "試験は2026年1月5日。"),
+        ("The user moved on 3 March.", "Moved on 3 March 2026.", "Moved on 3 March 2025."),
+        ("The user moves on 3 March.", "Moves on 3 March 2027.", "Moves on 3 March 2026."),
+        ("The demo is in May.", "Demo in May 2027.", "Demo in May 2025."),
+        ("Birthday on 3 May.", "Birthday: 3 May.", "Birthday: 3 May 1990."),
+    ],
+)
+def test_a_date_without_a_year_means_the_one_next_to_its_entry(
+    fact: str, line: str, wrong: str
+) -> None:
+    """Of what is told as past, the one before may be meant; never a year further away."""
+    evidence = Evidence(cited={fact: [DAY]})
+    assert not list(find_doubts([line], evidence))
+    assert list(find_doubts([wrong], evidence))
+
+
 # Words that are read, in letters that a pattern takes for theirs, and digits of all kinds.
 _WORDS = """
     first minutes MIN. erste sechste sechzehn fünfundzwanzig halb half past six siebenmal dreißig
