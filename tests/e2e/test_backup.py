@@ -46,8 +46,8 @@ def test_a_backup_goes_out_and_comes_back(
         page.get_by_role("link", name="Download").first.click()
     path = tmp_path / waiting.value.suggested_filename
     waiting.value.save_as(path)
-    assert path.name.endswith(".jenny-backup")
-    assert path.read_bytes().startswith(b"JENNYBAK")
+    assert path.name.endswith(".zip.age")
+    assert path.read_bytes().startswith(b"age-encryption.org/v1")
 
     (root / name).write_bytes(b"ruined")
     page.get_by_label("Backup", exact=True).set_input_files(path)

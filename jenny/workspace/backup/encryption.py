@@ -1,12 +1,15 @@
-"""Encrypt a backup with AES-256-GCM in chunks, and decrypt it with random access.
+"""Encrypted backups: a plain zip inside an age file (age-encryption.org/v1) with a passphrase.
 
-A header holds the parameters of the key derivation. The nonce of each chunk holds its index and a
-flag for the last chunk, and the header is associated data; so a chunk that is missing, moved, added
-or from another file is detected, and so is a changed header.
+A file is written as a stream and decrypted with random access, as a zip needs. The nonce of each
+chunk holds its index and a flag for the last chunk, so a chunk that is missing, moved, added or
+from another file is detected. Files of the format before age are still opened.
 """
 
+import base64
+import hmac
 import io
 import os
+import re
 import struct
 import unicodedata
 from collections.abc import Callable
@@ -15,143 +18,165 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from jenny.workspace.errors import BackupRefused, BackupUnreadable
 
-MAGIC = b"JENNYBAK"
-VERSION = 1
-SCRYPT, PBKDF2 = 1, 2
+CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
-KEY_BYTES = 32
-CHUNK_BYTES = 256 * 1024
-# Bounds of the cost of key derivation: below, guessing is cheap; above, opening a file would be a
-# denial of service.
-LEAST_LOG_N, MOST_LOG_N = 15, 18
-MOST_P = 4
-# N · r · p: the memory is 128 bytes of N · r (256 MB), the time about a second of one core.
-MOST_WORK = 1 << 21
-LEAST_ITERATIONS, MOST_ITERATIONS = 600_000, 10_000_000
-LEAST_CHUNK, MOST_CHUNK = 4_096, 4 * 1024 * 1024
-MOST_CHUNKS = (1 << 32) - 1
-_HEADER = struct.Struct(">8sBBBBBxII32s7s")
-HEADER_BYTES = _HEADER.size
-_NONCE = struct.Struct(">7sIB")
-# 64 MB and a fifth of a second.
-_LOG_N, _R, _P = 16, 8, 1
+# scrypt with 128 · r · 2ⁿ bytes of memory: 64 MB and a fifth of a second for files of Jenny; the
+# age command takes 256 MB. More would be a denial of service.
+LOG_N, MOST_LOG_N = 16, 18
+_VERSION = b"age-encryption.org/v1\n"
+_LABEL = b"age-encryption.org/v1/scrypt"
+_HEADER = re.compile(
+    rb"age-encryption\.org/v1\n-> scrypt (?P<salt>[A-Za-z0-9+/]{22}) (?P<log_n>[1-9][0-9]?)\n"
+    rb"(?P<wrapped>[A-Za-z0-9+/]{43})\n--- (?P<mac>[A-Za-z0-9+/]{43})\n"
+)
+_MAC_BYTES = 45  # with the space before it and the end of the line
+_HEADER_BYTES = 256
+_RANDOM_BYTES = 16  # of the key of a file, of a salt, of the nonce before the chunks
+# Files before age: this, a salt (32 bytes), a prefix of the nonces (7), chunks of AES-256-GCM.
+_OLD_MAGIC, _OLD_CHUNK_BYTES = b"JENNYBAK", 256 * 1024
+_OLD_START = struct.pack(">8sBBBBBxII", _OLD_MAGIC, 1, 1, 16, 8, 1, 0, _OLD_CHUNK_BYTES)
+_OLD_SALT, _OLD_PREFIX = slice(22, 54), slice(54, 61)
+_OLD_BYTES = 61
 
 
 @dataclass(frozen=True)
 class Header:
-    """The parameters of a file's key, and the length of its chunks (bytes, before encryption)."""
+    """The beginning of an encrypted file. *wrapped* is its key, encrypted; empty before age."""
 
-    kdf: int
-    log_n: int
-    r: int
-    p: int
-    iterations: int
-    chunk: int
+    data: bytes
     salt: bytes
-    prefix: bytes
+    log_n: int
+    wrapped: bytes = b""
 
     @classmethod
-    def new(cls) -> Self:
-        """Make the header of a new file, with a random salt."""
-        return cls(SCRYPT, _LOG_N, _R, _P, 0, CHUNK_BYTES, os.urandom(32), os.urandom(7))
-
-    @classmethod
-    def read(cls, data: bytes) -> Self:
-        """Parse the header at the beginning of a file, without deriving the key.
+    def parse(cls, data: bytes) -> Self:
+        """Parse the header in the first bytes of a file, without deriving its key.
 
         Raises:
             BackupUnreadable: there is none.
-            BackupRefused: it is of a newer format, or its key derivation is too expensive.
+            BackupRefused: its key derivation is too expensive, or it has no passphrase.
         """
-        if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
-            raise BackupUnreadable
-        _, version, *fields = _HEADER.unpack(data[:HEADER_BYTES])
-        if version > VERSION:
+        if data.startswith(_OLD_MAGIC):
+            return cls._parse_old(data)
+        found = _HEADER.match(data)
+        if found is None:
+            if not data.startswith(_VERSION + b"-> ") or b"-> scrypt " in data:
+                raise BackupUnreadable
             raise BackupRefused(
-                f"This backup has format {version}; this version of Jenny reads format {VERSION}. "
-                "Nothing was changed. Update Jenny, then import it again."
+                "This file is encrypted for a key and not with a passphrase. Nothing was changed. "
+                "Decrypt it with the age command, then import the zip."
             )
-        header = cls(*fields)
-        if version != VERSION or data[13] or not header._is_sound():
+        salt, log_n, wrapped = found["salt"], int(found["log_n"]), found["wrapped"]
+        if log_n > MOST_LOG_N:
             raise BackupRefused(
-                "The backup's header asks for more work, or for less, than a backup of Jenny "
-                "takes; it was not opened. Nothing was changed. Use the file as it was exported."
+                "To try a passphrase on this backup would take more than 256 MB of memory; it was "
+                "not opened. Nothing was changed. Use the file as it was exported, or decrypt it "
+                "with the age command and import the zip."
             )
-        return header
+        return cls(found[0], _LABEL + _unbase64(salt), log_n, _unbase64(wrapped))
 
-    @property
-    def data(self) -> bytes:
-        return _HEADER.pack(
-            MAGIC,
-            VERSION,
-            self.kdf,
-            self.log_n,
-            self.r,
-            self.p,
-            self.iterations,
-            self.chunk,
-            self.salt,
-            self.prefix,
-        )
+    @classmethod
+    def _parse_old(cls, data: bytes) -> Self:
+        if len(data) < _OLD_BYTES:
+            raise BackupUnreadable
+        if not data.startswith(_OLD_START):
+            raise BackupRefused(
+                "The backup's header differs from those that Jenny wrote; it was not opened. "
+                "Nothing was changed. Use the file as it was exported."
+            )
+        return cls(data[:_OLD_BYTES], data[_OLD_SALT], LOG_N)
 
     def derive(self, passphrase: str) -> bytes:
-        """Derive the file's key. This takes about a fifth of a second and 64 MB of memory."""
-        # Keyboards compose the same letters differently.
-        secret = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
-        if self.kdf == SCRYPT:
-            scrypt = Scrypt(salt=self.salt, length=KEY_BYTES, n=1 << self.log_n, r=self.r, p=self.p)
-            return scrypt.derive(secret)
-        kdf = PBKDF2HMAC(SHA256(), KEY_BYTES, self.salt, self.iterations)
-        return kdf.derive(secret)
+        """Derive the file's key; the memory that this takes is 2ⁿ kilobytes.
 
-    def nonce(self, place: int, *, is_last: bool) -> bytes:
-        """Return the nonce of the chunk at an index.
-
-        It need not be random: each file has its own key.
+        Raises:
+            BackupUnreadable: the passphrase is wrong. Before age, only ``DecryptedFile`` can tell.
         """
-        return _NONCE.pack(self.prefix, place, is_last)
-
-    def _is_sound(self) -> bool:
-        if not LEAST_CHUNK <= self.chunk <= MOST_CHUNK:
-            return False
-        if self.kdf == SCRYPT:
-            costs = LEAST_LOG_N <= self.log_n <= MOST_LOG_N and 1 <= self.p <= MOST_P
-            work = (1 << self.log_n) * self.r * self.p if costs else 0
-            return costs and self.r == _R and work <= MOST_WORK and self.iterations == 0
-        plain = (self.log_n, self.r, self.p) == (0, 0, 0)
-        is_dear = LEAST_ITERATIONS <= self.iterations <= MOST_ITERATIONS
-        return self.kdf == PBKDF2 and plain and is_dear
+        stretched = _stretch(passphrase, self.salt, self.log_n)
+        if not self.wrapped:
+            return stretched
+        try:
+            return ChaCha20Poly1305(stretched).decrypt(bytes(12), self.wrapped, None)
+        except InvalidTag as error:
+            raise BackupUnreadable from error
 
 
-class Sealer:
+@dataclass(frozen=True)
+class FileKey:
+    """The header and the key of a new file."""
+
+    header: bytes
+    key: bytes
+
+    @classmethod
+    def new(cls, passphrase: str) -> Self:
+        """Make a key for one file. This takes about a fifth of a second and 64 MB of memory."""
+        key, salt = os.urandom(_RANDOM_BYTES), os.urandom(_RANDOM_BYTES)
+        wrapping = ChaCha20Poly1305(_stretch(passphrase, _LABEL + salt, LOG_N))
+        wrapped = _base64(wrapping.encrypt(bytes(12), key, None))
+        start = b"%s-> scrypt %s %d\n%s\n---" % (_VERSION, _base64(salt), LOG_N, wrapped)
+        return cls(b"%s %s\n" % (start, _base64(_mac(key, start))), key)
+
+
+def _stretch(passphrase: str, salt: bytes, log_n: int) -> bytes:
+    # Keyboards compose the same letters differently.
+    secret = unicodedata.normalize("NFC", passphrase).encode("utf-8", "surrogatepass")
+    return Scrypt(salt=salt, length=32, n=1 << log_n, r=8, p=1).derive(secret)
+
+
+def _mac(key: bytes, start: bytes) -> bytes:
+    return hmac.digest(HKDF(SHA256(), 32, None, b"header").derive(key), start, "sha256")
+
+
+def _check_mac(header: bytes, key: bytes) -> None:
+    start, mac = header[:-_MAC_BYTES], header[-_MAC_BYTES:]
+    if not hmac.compare_digest(b" %s\n" % _base64(_mac(key, start)), mac):
+        raise BackupUnreadable
+
+
+def _payload_cipher(key: bytes, nonce: bytes) -> ChaCha20Poly1305:
+    return ChaCha20Poly1305(HKDF(SHA256(), 32, nonce, b"payload").derive(key))
+
+
+def _nonce(index: int, *, is_last: bool) -> bytes:
+    return index.to_bytes(11, "big") + bytes([is_last])
+
+
+def _base64(data: bytes) -> bytes:
+    return base64.b64encode(data).rstrip(b"=")
+
+
+def _unbase64(data: bytes) -> bytes:
+    return base64.b64decode(data + b"=" * (-len(data) % 4))
+
+
+class Encryptor:
     """A writer that encrypts to *file*; ``close`` writes the last chunk.
 
     Without ``close`` the output cannot be decrypted. *file* stays open.
     """
 
-    def __init__(self, file: BinaryIO, header: Header, key: bytes) -> None:
+    def __init__(self, file: BinaryIO, file_key: FileKey) -> None:
         self._file = file
-        self._header = header
-        self._aead = AESGCM(key)
-        self._aad = header.data
+        nonce = os.urandom(_RANDOM_BYTES)
+        self._cipher = _payload_cipher(file_key.key, nonce)
         self._held = bytearray()
-        self._place = 0
-        file.write(self._aad)
+        self._index = 0
+        file.write(file_key.header + nonce)
 
     def write(self, data: bytes | memoryview) -> int:
         """Buffer bytes; a chunk is written once there are more bytes than fit in it."""
         self._held += data
-        size = self._header.chunk
-        while len(self._held) > size:
-            self._seal(bytes(self._held[:size]), is_last=False)
-            del self._held[:size]
+        while len(self._held) > CHUNK_BYTES:
+            self._encrypt(bytes(self._held[:CHUNK_BYTES]), is_last=False)
+            del self._held[:CHUNK_BYTES]
         return len(data)
 
     def flush(self) -> None:
@@ -159,37 +184,34 @@ class Sealer:
 
     def close(self) -> None:
         """Write the last chunk, marked as the last."""
-        self._seal(bytes(self._held), is_last=True)
+        self._encrypt(bytes(self._held), is_last=True)
         self._held.clear()
 
-    def _seal(self, chunk: bytes, *, is_last: bool) -> None:
-        if self._place >= MOST_CHUNKS:
-            raise BackupRefused("The backup would be too large for its format. None was made.")
-        nonce = self._header.nonce(self._place, is_last=is_last)
-        self._file.write(self._aead.encrypt(nonce, chunk, self._aad))
-        self._place += 1
+    def _encrypt(self, chunk: bytes, *, is_last: bool) -> None:
+        self._file.write(self._cipher.encrypt(_nonce(self._index, is_last=is_last), chunk, None))
+        self._index += 1
 
 
 _KEPT_CHUNKS = 4
 type Progress = Callable[[int, int], None] | None
 
 
-def is_sealed(path: Path) -> bool:
+def is_encrypted(path: Path) -> bool:
     with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(_VERSION)).startswith((_VERSION, _OLD_MAGIC))
 
 
-def header_of(path: Path) -> Header:
+def read_header(path: Path) -> Header:
     """Read the header of an encrypted backup.
 
     Raises:
-        BackupUnreadable, BackupRefused: as ``Header.read``.
+        BackupUnreadable, BackupRefused: as ``Header.parse``.
     """
     with path.open("rb") as file:
-        return Header.read(file.read(HEADER_BYTES))
+        return Header.parse(file.read(_HEADER_BYTES))
 
 
-class Opened(io.RawIOBase):
+class DecryptedFile(io.RawIOBase):
     """The decrypted bytes of a file, with random access. They are never written to disk."""
 
     def __init__(self, path: Path, key: bytes) -> None:
@@ -197,18 +219,24 @@ class Opened(io.RawIOBase):
 
         Raises:
             BackupUnreadable: it is not a backup, or the key is wrong.
-            BackupRefused: as ``Header.read``.
+            BackupRefused: as ``Header.parse``.
         """
         super().__init__()
         self._file = path.open("rb")
         try:
-            self.header = Header.read(self._file.read(HEADER_BYTES))
-            self._aead = AESGCM(key)
-            self._aad = self.header.data
-            length = os.fstat(self._file.fileno()).st_size - HEADER_BYTES
-            sealed = self.header.chunk + TAG_BYTES
+            head = self._file.read(_HEADER_BYTES)
+            self._header = header = Header.parse(head).data
+            self._start, self._chunk_bytes = len(header), _OLD_CHUNK_BYTES
+            self._is_old = header.startswith(_OLD_MAGIC)
+            if self._is_old:
+                self._cipher: AESGCM | ChaCha20Poly1305 = AESGCM(key)
+            else:
+                _check_mac(header, key)
+                self._start, self._chunk_bytes = len(header) + _RANDOM_BYTES, CHUNK_BYTES
+                self._cipher = _payload_cipher(key, head[len(header) : self._start])
+            length = os.fstat(self._file.fileno()).st_size - self._start
             # A last chunk that is too short for its tag fails to decrypt below.
-            self._count = max(1, -(-length // sealed))
+            self._count = max(1, -(-length // (self._chunk_bytes + TAG_BYTES)))
             self.size = length - self._count * TAG_BYTES
             self._kept: dict[int, bytes] = {}
             self._at = 0
@@ -226,10 +254,10 @@ class Opened(io.RawIOBase):
         Raises:
             BackupUnreadable: a chunk is damaged, missing, moved or added.
         """
-        for place in range(self._count):
-            self._chunk(place)
+        for index in range(self._count):
+            self._chunk(index)
             if progress is not None:
-                progress(place + 1, self._count)
+                progress(index + 1, self._count)
 
     def close(self) -> None:
         self._file.close()
@@ -251,27 +279,29 @@ class Opened(io.RawIOBase):
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override]  # of what may be written to, these two come
         """Read at most up to the end of a chunk."""
-        place, start = divmod(self._at, self.header.chunk)
-        if place >= self._count or not buffer:
+        index, start = divmod(self._at, self._chunk_bytes)
+        if index >= self._count or not buffer:
             return 0
-        piece = self._chunk(place)[start : start + len(buffer)]
+        piece = self._chunk(index)[start : start + len(buffer)]
         buffer[: len(piece)] = piece
         self._at += len(piece)
         return len(piece)
 
-    def _chunk(self, place: int) -> bytes:
-        kept = self._kept.get(place)
+    def _chunk(self, index: int) -> bytes:
+        kept = self._kept.get(index)
         if kept is not None:
             return kept
-        sealed = self.header.chunk + TAG_BYTES
-        self._file.seek(HEADER_BYTES + place * sealed)
-        data = self._file.read(sealed)
-        nonce = self.header.nonce(place, is_last=place == self._count - 1)
+        length = self._chunk_bytes + TAG_BYTES
+        self._file.seek(self._start + index * length)
+        data = self._file.read(length)
+        nonce, associated = _nonce(index, is_last=index == self._count - 1), None
+        if self._is_old:
+            nonce, associated = self._header[_OLD_PREFIX] + nonce[-5:], self._header
         try:
-            chunk = self._aead.decrypt(nonce, data, self._aad)
+            chunk = self._cipher.decrypt(nonce, data, associated)
         except (InvalidTag, ValueError, OverflowError) as error:
             raise BackupUnreadable from error
         if len(self._kept) >= _KEPT_CHUNKS:
             del self._kept[next(iter(self._kept))]
-        self._kept[place] = chunk
+        self._kept[index] = chunk
         return chunk

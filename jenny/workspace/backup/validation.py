@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Self
 from jenny.workspace import file_times, names
 from jenny.workspace.backup import bundles, histories
 from jenny.workspace.backup.bundles import Unbundled
-from jenny.workspace.backup.encryption import Opened, is_sealed
+from jenny.workspace.backup.encryption import DecryptedFile, is_encrypted
 from jenny.workspace.backup.format import (
     FILES,
     FORMAT,
@@ -347,13 +347,13 @@ class Backup:
 
     # ---------------------------------------------------------------------------------------
 
-    def _open(self, path: Path, key: bytes | None) -> Opened | None:
+    def _open(self, path: Path, key: bytes | None) -> DecryptedFile | None:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise refused("is no plain file")
-        if is_sealed(path):
+        if is_encrypted(path):
             if key is None:
                 raise BackupRefused("This backup is encrypted: its passphrase is needed.")
-            return self._closing.enter_context(contextlib.closing(Opened(path, key)))
+            return self._closing.enter_context(contextlib.closing(DecryptedFile(path, key)))
         with path.open("rb") as file:
             if file.read(len(_ZIP)) != _ZIP:
                 raise BackupUnreadable

@@ -32,9 +32,9 @@ class Command(JSONCommand):
         plain = options["plain"]
         target = Path(options["file"] or exporter.file_name(workspace, plain=plain)).absolute()
         try:
-            lock = None if plain else exporter.locked_with(passphrase.passphrase(twice=True))
+            file_key = None if plain else exporter.new_file_key(passphrase.passphrase(twice=True))
             with_history = not options["no_history"]
-            made = exporter.to_file(workspace, target, lock=lock, with_history=with_history)
+            made = exporter.to_file(workspace, target, file_key=file_key, with_history=with_history)
         except WorkspaceError as error:
             raise CommandError(error.message) from error
         size = target.stat().st_size

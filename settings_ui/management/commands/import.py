@@ -13,7 +13,7 @@ from jenny.accounts.services.json_command import (
     wants_attached,
     workspace_called,
 )
-from jenny.workspace.backup.encryption import is_sealed
+from jenny.workspace.backup.encryption import is_encrypted
 from jenny.workspace.errors import BackupRefused, WorkspaceError, reason_of
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.services import workspaces
@@ -57,7 +57,7 @@ class Command(JSONCommand):
                 attach = wants_attached(new, attach=attach, new_folder=new_folder)
             if attach and options["preview"]:
                 raise CommandError(_ATTACH_FIRST.format(name=new))
-            typed = passphrase.passphrase(twice=False) if _is_sealed(path) else ""
+            typed = passphrase.passphrase(twice=False) if _is_encrypted(path) else ""
             key = previews.key_for(path, typed)
             if options["preview"]:
                 return _previewed(None if new else workspace, path, key)
@@ -83,9 +83,9 @@ class Command(JSONCommand):
         }
 
 
-def _is_sealed(path: Path) -> bool:
+def _is_encrypted(path: Path) -> bool:
     try:
-        return is_sealed(path)
+        return is_encrypted(path)
     except OSError as error:
         message = f"{path} cannot be read: {reason_of(error)}. Nothing was changed."
         raise BackupRefused(message) from error

@@ -5,7 +5,6 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 from typing import BinaryIO
@@ -21,7 +20,7 @@ from jenny.chat.backup import fields
 from jenny.chat.services import conversation_export as chats
 from jenny.workspace import retention
 from jenny.workspace.backup import validation, writer
-from jenny.workspace.backup.encryption import Header, Sealer
+from jenny.workspace.backup.encryption import Encryptor, FileKey
 from jenny.workspace.backup.format import Manifest
 from jenny.workspace.backup.writer import Sink
 from jenny.workspace.errors import (
@@ -42,7 +41,7 @@ from settings_ui.services.backups import job_progress, key_derivation, storage
 log = logging.getLogger(__name__)
 
 KIND = "export"
-SUFFIX = ".jenny-backup"
+SUFFIX = ".zip.age"
 LEAST_PASSPHRASE = 12
 MOST_PASSPHRASE = 1_000
 # "aaaaaaaaaaaa" is long enough and still weak.
@@ -51,12 +50,6 @@ _PIN = "export"
 _ROWS = 100
 
 type Progress = Callable[[int, int, str], None]
-
-
-@dataclass(frozen=True)
-class Lock:
-    header: Header
-    key: bytes
 
 
 def check_passphrase(passphrase: str) -> None:
@@ -73,15 +66,15 @@ def check_passphrase(passphrase: str) -> None:
         )
 
 
-def locked_with(passphrase: str) -> Lock:
-    """Make a new lock from a passphrase.
+def new_file_key(passphrase: str) -> FileKey:
+    """Make the key of a new file from a passphrase.
 
     Raises:
         BackupRefused: as ``check_passphrase``.
     """
     check_passphrase(passphrase)
-    header = Header.new()
-    return Lock(header, key_derivation.derive_key(header, passphrase))
+    with key_derivation.one_at_a_time():
+        return FileKey.new(passphrase)
 
 
 def begin_export(
@@ -111,11 +104,11 @@ def begin_export(
 def work(job: Job) -> jobs.JobEnd:
     place = storage.by_name(str(job.arguments["folder"]))
     try:
-        lock = _lock_for(place)
+        file_key = _file_key_for(place)
         manifest = export(
             job.workspace,
             place.file,
-            lock=lock,
+            file_key=file_key,
             with_history=bool(job.arguments.get("history", True)),
             progress=job_progress.telling(job),
         )
@@ -137,12 +130,12 @@ def work(job: Job) -> jobs.JobEnd:
     return jobs.JobEnd(message, {"links": links, "lists": lists, "folder": place.name})
 
 
-def _lock_for(place: storage.Place) -> Lock | None:
-    """Return the lock made of the stored passphrase; ``None`` for a plain zip."""
+def _file_key_for(place: storage.Place) -> FileKey | None:
+    """Return a key made of the stored passphrase; ``None`` for a plain zip."""
     passphrase = place.secret(take=True)
     if isinstance(passphrase, bytes):
         raise BackupRefused("This export was begun by an older version of Jenny. Begin it again.")
-    return locked_with(passphrase) if passphrase is not None else None
+    return new_file_key(passphrase) if passphrase is not None else None
 
 
 def after_death(job: Job) -> str:
@@ -174,7 +167,7 @@ def export(
     workspace: Workspace,
     path: Path,
     *,
-    lock: Lock | None,
+    file_key: FileKey | None,
     with_history: bool,
     progress: Progress,
 ) -> Manifest:
@@ -215,7 +208,7 @@ def export(
                 made=shot_time(),
                 version=settings.JENNY_VERSION,
             )
-            manifest = _write(file, contents, made, lock, progress)
+            manifest = _write(file, contents, made, file_key, progress)
             file.flush()
             os.fsync(file.fileno())
         temp.rename(path)
@@ -226,7 +219,9 @@ def export(
         temp.unlink(missing_ok=True)
         with contextlib.suppress(WorkspaceError):
             store.unpin(_PIN)
-    log.info("backup.made", extra={"workspace": str(workspace.pk), "encrypted": lock is not None})
+    log.info(
+        "backup.made", extra={"workspace": str(workspace.pk), "encrypted": file_key is not None}
+    )
     return manifest
 
 
@@ -238,15 +233,15 @@ def _write(
     file: BinaryIO,
     contents: writer.Contents,
     manifest: Manifest,
-    lock: Lock | None,
+    file_key: FileKey | None,
     progress: Progress,
 ) -> Manifest:
-    if lock is None:
+    if file_key is None:
         # Buffered, since a zip is written in small parts.
         return writer.write_backup(_Plain(file), contents, manifest, progress)
-    sealer = Sealer(file, lock.header, lock.key)
-    done = writer.write_backup(sealer, contents, manifest, progress)
-    sealer.close()
+    encryptor = Encryptor(file, file_key)
+    done = writer.write_backup(encryptor, contents, manifest, progress)
+    encryptor.close()
     return done
 
 
@@ -278,7 +273,7 @@ def _size_of(store: Store, workspace: Workspace) -> int:
 
 
 def to_file(
-    workspace: Workspace, target: Path, *, lock: Lock | None, with_history: bool
+    workspace: Workspace, target: Path, *, file_key: FileKey | None, with_history: bool
 ) -> Manifest:
     """Write a backup to a new file for a command.
 
@@ -291,7 +286,9 @@ def to_file(
     if not target.parent.is_dir():
         message = f"There is no folder {target.parent}. Nothing was written."
         raise BackupRefused(message)
-    return export(workspace, target, lock=lock, with_history=with_history, progress=lambda *_: None)
+    return export(
+        workspace, target, file_key=file_key, with_history=with_history, progress=lambda *_: None
+    )
 
 
 ABOUT = jobs.JobKind("backup.export", "Export", ("/settings/backup/", "Backup"), after_death)

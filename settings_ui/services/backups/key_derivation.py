@@ -11,24 +11,18 @@ from collections.abc import Iterator
 
 from django.conf import settings
 
-from jenny.workspace.backup.encryption import Header
 from jenny.workspace.errors import WriteFailed, reason_of
 
 _LOCK = ".deriving"
 
 
-def derive_key(header: Header, passphrase: str) -> bytes:
-    """Derive the key; waits until no other process or thread derives one.
+@contextlib.contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other process or thread derives a key.
 
     Raises:
         WriteFailed: the lock file cannot be made.
     """
-    with _one_at_a_time():
-        return header.derive(passphrase)
-
-
-@contextlib.contextmanager
-def _one_at_a_time() -> Iterator[None]:
     folder = settings.JENNY_DATA.backups
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -15,7 +15,12 @@ from jenny.chat.services import import_matches
 from jenny.chat.services.import_matches import Counts
 from jenny.workspace import paths
 from jenny.workspace.backup import histories, validation
-from jenny.workspace.backup.encryption import Header, Opened, header_of, is_sealed
+from jenny.workspace.backup.encryption import (
+    DecryptedFile,
+    Header,
+    is_encrypted,
+    read_header,
+)
 from jenny.workspace.backup.format import Manifest
 from jenny.workspace.backup.rows import Row
 from jenny.workspace.backup.validation import Backup, Histories
@@ -124,14 +129,14 @@ def header_for(path: Path, passphrase: str) -> Header | None:
 
     Raises:
         BackupUnreadable: no passphrase was given, or the file is no backup.
-        BackupRefused: it asks for too much work or has a newer format.
+        BackupRefused: it asks for too much work, or is encrypted for a key.
     """
-    if not is_sealed(path):
+    if not is_encrypted(path):
         with path.open("rb") as file:
             if file.read(2) != b"PK":
                 raise BackupUnreadable
         return None
-    header: Header = header_of(path)
+    header = read_header(path)
     if not passphrase:
         raise BackupUnreadable
     return header
@@ -142,13 +147,14 @@ def key_for(path: Path, passphrase: str) -> bytes | None:
 
     Raises:
         BackupUnreadable: the passphrase is wrong, or the file is no backup.
-        BackupRefused: it asks for too much work or has a newer format; no key was derived.
+        BackupRefused: as ``header_for``; no key was derived.
     """
     header = header_for(path, passphrase)
     if header is None:
         return None
-    key = key_derivation.derive_key(header, passphrase)
-    with Opened(path, key):
+    with key_derivation.one_at_a_time():
+        key = header.derive(passphrase)
+    with DecryptedFile(path, key):
         return key
 
 

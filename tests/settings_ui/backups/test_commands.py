@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from jenny.accounts.models import Account, ApiKey, Job, Workspace
 from jenny.chat.models import Conversation, Message
 from jenny.workspace.backup import validation
-from jenny.workspace.backup.encryption import Opened, header_of
+from jenny.workspace.backup.encryption import DecryptedFile, read_header
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.snapshots.reader import list_snapshots
 from jenny.workspace.versions.history import open_history
@@ -32,9 +32,11 @@ from tests.support.backups import (
     rows_of,
     says,
 )
+from tests.support.stack import ROOT
 
 pytestmark = pytest.mark.django_db
 HOSTILE = dict(hostile_backups.every())
+FILES = ROOT / "tests/workspace/backup/files"
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +60,19 @@ def owner() -> Account:
 def home(owner: Account) -> Workspace:
     """The workspace that is exported."""
     return owner.current_workspace
+
+
+@pytest.mark.parametrize("name", ["before-age.jenny-backup", "by-the-age-command.zip.age"])
+def test_files_that_this_version_did_not_write_are_taken_in(
+    home: Workspace, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A backup made before backups were age files, and a plain one that a person encrypted with the
+    age command: files, conversation and earlier states come into a new workspace."""
+    monkeypatch.setenv("JENNY_BACKUP_PASSPHRASE", "walnut ferry quilt ninety")
+    done = imported(home, FILES / name, "--new", "Second")
+    new = Workspace.objects.get(name="Second")
+    assert (done["conversations"], done["messages"], done["snapshots"]) == (1, 2, 1)
+    assert "Maru" in (new.root / "memory/history.jsonl").read_text()
 
 
 def test_a_backup_moves_to_a_new_workspace_whole(home: Workspace, tmp_path: Path) -> None:
@@ -190,7 +205,7 @@ def test_no_secret_is_in_a_backup(home: Workspace, owner: Account, tmp_path: Pat
     with zipfile.ZipFile(plain) as archive:
         data = b"".join(archive.read(name) for name in archive.namelist())
     assert b"MARKER-SAID" in data
-    with Opened(sealed, header_of(sealed).derive(PASSPHRASE)) as file:
+    with DecryptedFile(sealed, read_header(sealed).derive(PASSPHRASE)) as file:
         data += file.read()
     data += sealed.read_bytes()
     names = ("PASS", "API", "SESSION", "DEVICE", "TEMP", "DRAFT", "PHRASE")

@@ -19,10 +19,11 @@ from jenny.accounts import connections
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services import jobs
 from jenny.chat.models import Conversation
-from jenny.workspace.backup.encryption import Header, is_sealed
+from jenny.workspace.backup import encryption
+from jenny.workspace.backup.encryption import is_encrypted
 from jenny.workspace.files import Actor
 from memory import consents
-from settings_ui.services.backups import exporter, import_job, key_derivation, storage
+from settings_ui.services.backups import exporter, import_job, storage
 from tests.settings_ui.test_files_page import body
 from tests.support.backups import PASSPHRASE, bytes_of, exported, furnish
 
@@ -107,7 +108,7 @@ def test_a_backup_is_made_and_downloaded_by_its_owner_alone(
     download = client.get(link["href"])
     assert download["Content-Disposition"].startswith('attachment; filename="ana')
     assert body(download) == (place / "file").read_bytes()
-    assert is_sealed(place / "file")
+    assert is_encrypted(place / "file")
     assert stranger.get(link["href"]).status_code == 404
     assert stranger.post(f"{PAGE}discard/{place.name}").status_code == 404
     assert Client().get(link["href"]).status_code == 302
@@ -368,22 +369,19 @@ def test_requests_derive_no_key(
     the jobs derive one key after the other."""
     at_once: list[int] = []
     running = threading.Semaphore(24)
-    derive = Header.derive
+    stretch = encryption._stretch
 
-    def counted(header: Header, passphrase: str) -> bytes:
+    def counted(passphrase: str, salt: bytes, log_n: int) -> bytes:
         with running:
             at_once.append(24 - running._value)
-            return derive(header, passphrase)
+            return stretch(passphrase, salt, log_n)
 
-    monkeypatch.setattr(Header, "derive", counted)
+    monkeypatch.setattr(encryption, "_stretch", counted)
     answer = sent(client, backup)
     client.post(f"{PAGE}export", {"passphrase": PASSPHRASE, "again": PASSPHRASE})
     assert at_once == []
     assert worked(answer["Location"]).state == "done"
-    threads = [
-        threading.Thread(target=key_derivation.derive_key, args=(Header.new(), PASSPHRASE))
-        for _ in range(4)
-    ]
+    threads = [threading.Thread(target=exporter.new_file_key, args=(PASSPHRASE,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.backup import writer
-from jenny.workspace.backup.encryption import Header, Sealer
+from jenny.workspace.backup.encryption import Encryptor, FileKey
 from jenny.workspace.backup.format import Manifest
 from jenny.workspace.snapshots.create import create
 from jenny.workspace.snapshots.store import Store
@@ -17,8 +17,8 @@ from jenny.workspace.versions.commits import commit_pending
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PASSPHRASE = "correct horse battery staple"
-HEADER = Header.new()
-KEY = HEADER.derive(PASSPHRASE)
+FILE_KEY = FileKey.new(PASSPHRASE)
+KEY = FILE_KEY.key
 TABLE = "conversations.jsonl"
 type Make = Callable[..., Path]
 
@@ -53,7 +53,7 @@ def make(tmp_path: Path, root: Path) -> Make:
         buffer = io.BytesIO()
         with store.open() as repo:
             contents = writer.Contents(repo, shot, root / "memory/.git", {TABLE: rows})
-            sink = buffer if plain else Sealer(buffer, HEADER, KEY)
+            sink = buffer if plain else Encryptor(buffer, FILE_KEY)
             writer.write_backup(sink, contents, Manifest("source", "mine", NOW.isoformat(), "1"))
         if not plain:
             sink.close()

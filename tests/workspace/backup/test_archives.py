@@ -1,14 +1,13 @@
 """Backups as files: what goes in comes out, what is hostile is refused, earlier states come too."""
 
-import dataclasses
 import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from jenny.workspace.backup import histories, validation
-from jenny.workspace.backup.encryption import Sealer
+from jenny.workspace.backup import encryption, histories, validation
+from jenny.workspace.backup.encryption import Encryptor, FileKey
 from jenny.workspace.backup.validation import Backup
 from jenny.workspace.errors import BackupRefused
 from jenny.workspace.snapshots import reader
@@ -16,7 +15,7 @@ from jenny.workspace.snapshots.store import Store
 from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
 from tests.support import hostile_backups
-from tests.workspace.backup.conftest import HEADER, KEY, TABLE, Make
+from tests.workspace.backup.conftest import FILE_KEY, KEY, TABLE, Make
 
 HOSTILE = dict(hostile_backups.every())
 
@@ -58,17 +57,20 @@ def test_everything_comes_back(tmp_path: Path, root: Path, make: Make, plain: bo
     assert (b"three" in path.read_bytes()) is plain
 
 
-def test_however_long_the_last_chunk_is(tmp_path: Path, make: Make) -> None:
+def test_however_long_the_last_chunk_is(
+    tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where the file is cut into chunks is no matter of the zip: its end may lie in two."""
     data = make(plain=True).read_bytes()
     sizes = [size for size in range(5_000, 60_000) if 0 < len(data) % size <= 40]
     assert len(sizes) > 10
     for number, size in enumerate(sizes[::5]):
-        path = tmp_path / f"sealed {number}"
+        path = tmp_path / f"encrypted {number}"
         with path.open("wb") as file:
-            sealer = Sealer(file, dataclasses.replace(HEADER, chunk=size), KEY)
-            sealer.write(data)
-            sealer.close()
+            monkeypatch.setattr(encryption, "CHUNK_BYTES", size)
+            encryptor = Encryptor(file, FILE_KEY)
+            encryptor.write(data)
+            encryptor.close()
         check(path, tmp_path / f"spool {number}", KEY)
 
 
@@ -184,4 +186,4 @@ def test_names_that_do_not_work_everywhere_stay_in_the_snapshot(
 def test_header_and_key_are_of_one_file(make: Make) -> None:
     """The helper's own sanity: another key opens nothing."""
     with pytest.raises(BackupRefused):
-        Backup(make(), HEADER.derive("other"), {TABLE})
+        Backup(make(), FileKey.new("other").key, {TABLE})
