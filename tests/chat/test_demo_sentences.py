@@ -1,8 +1,10 @@
 """The demo model understands what a newcomer types first."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from jenny.agent import demo, loop
+from jenny.agent import clock, demo, loop
 from jenny.agent.cancellation import CancellationToken
 from jenny.agent.limits import Limits
 from jenny.agent.messages import text_message
@@ -137,7 +139,7 @@ def chat(provider, tmp_path):
     seed.seed(place)
     place.write("USER.md", USER.encode())
 
-    def say(text, *, kind="personal"):
+    def say(text, *, kind="personal", now="Monday, 10:31 (UTC)"):
         tools = [*FILE_TOOLS.values(), *SEARCH_TOOLS.values(), PYTHON_EXEC]
         tools += MEMORY_TOOLS.values() if kind == "personal" else [MEMORY_TOOLS["recall"]]
         box = Toolbox(tools, ToolContext(open_workspace(tmp_path, Actor("chat", run="turn:1"))))
@@ -145,9 +147,7 @@ def chat(provider, tmp_path):
         loop.run(
             provider=provider,
             system=prompt.build(kind, tmp_path, tool_names=[tool.name for tool in tools]).wire(),
-            history=[
-                text_message("user", f"{text}\n\n<context>\nNow: Monday, 10:31 (UTC)\n</context>")
-            ],
+            history=[text_message("user", f"{text}\n\n<context>\nNow: {now}\n</context>")],
             toolbox=box,
             listener=heard,
             inbox=lambda _: [],
@@ -169,6 +169,19 @@ def test_what_a_newcomer_types_first_is_understood(chat, sentence, tools, answer
     assert all(result.ok for _, result, _ in finished), heard.written
     assert answer in heard.written
     assert "no rule for that" not in heard.written
+
+
+@pytest.mark.parametrize(
+    "sentence", ["My dentist appointment is tomorrow.", "Remember that I see the dentist tomorrow"]
+)
+def test_a_day_to_come_is_noted_by_its_date(chat, sentence):
+    """The line is still right when it is read later, and it is shown until that day is over."""
+    now = datetime.now(UTC)
+    chat(sentence, now=clock.describe_now(now, UTC))
+    day = now.date() + timedelta(1)
+    (note,) = reader.read_pending(chat.root).entries
+    assert f"tomorrow {day}" in note.content
+    assert f"dated {day}" in note.content
 
 
 @pytest.mark.parametrize("text", ["Should I move to Lisbon?", "I want you to sing", "I don't know"])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 
+from jenny.agent.clock import MONTHS
 from jenny.text_normalisation import case_key
 
 # What people write before that which is to be remembered, forgotten or done.
@@ -62,6 +63,7 @@ _TAGS = (
         ),
     ),
 )
+_TODAY = re.compile(r"^Now: \w+, (\d{1,2}) (\w+) (\d{4}),", re.MULTILINE)
 _ISO_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAYS = "|".join(_WEEKDAYS)
@@ -137,6 +139,21 @@ def day_of(text: str) -> date | None:
         return date.fromisoformat(found[0]) if found else None
     except ValueError:  # there is no such day
         return None
+
+
+def note_of(sentence: str, said: date | None) -> dict[str, str]:
+    """Return the arguments of ``remember`` for a sentence: a day to come is named by its date."""
+    text, day = _with_day(sentence, said)
+    note = {"text": in_third_person(text)}
+    return note | {"day": f"{day}"} if day else note
+
+
+def today_of(context: str) -> date | None:
+    """Return the day that the program puts behind a message."""
+    found = _TODAY.search(context)
+    if found is None or found[2] not in MONTHS:
+        return None
+    return date(int(found[3]), MONTHS.index(found[2]) + 1, int(found[1]))
 
 
 def _with_day(sentence: str, said: date | None) -> tuple[str, date | None]:

@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from jenny.agent.demo.facts import in_third_person, stated_facts
+from jenny.agent.demo.facts import in_third_person, note_of, stated_facts, today_of
 from jenny.agent.demo.request import Call, DemoRequest, Piece, Say, Think, known_facts
 
 _LABEL = (
@@ -208,8 +208,9 @@ def note_facts(asked: DemoRequest) -> Iterator[Piece]:
         yield Say(f"{greeting} I cannot keep that from this chat: it leaves no memory.")
         return
     yield Say(f"{greeting} I'll note it.")
+    # The text is a fact already, so it only gets its day.
     for fact in facts:
-        yield Call("remember", {"text": fact})
+        yield Call("remember", note_of(fact, today_of(asked.context)))
 
 
 def memory(_: DemoRequest) -> Iterator[Piece]:

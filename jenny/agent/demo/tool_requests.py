@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from jenny.agent.demo.facts import ASKED, POLITE, in_third_person
+from jenny.agent.demo.facts import ASKED, POLITE, in_third_person, note_of, today_of
 from jenny.agent.demo.replies import fitting_facts
 from jenny.agent.demo.request import Call, DemoRequest, Done, Piece, Say
 
@@ -196,6 +196,8 @@ def call(asked: DemoRequest) -> Iterator[Piece]:
         yield Say(_MISSING.get(wish.tool, f"That takes the tool `{wish.tool}`, which is off here."))
         return
     arguments = wish.arguments(found)
+    if wish.tool == "remember":
+        arguments = note_of(found["fact"], today_of(asked.context))
     if wish.tool == "forget":
         lines = fitting_facts(asked, arguments["text"])
         if len(lines) > 1:
