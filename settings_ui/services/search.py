@@ -25,6 +25,7 @@ from jenny.workspace.errors import WorkspaceError
 from memory import archive, files, line_edits, recall, search_sources
 from memory.archive import Archived
 from memory.facts import Fact, digests
+from memory.history.fact_tags import strip_tag
 from memory.models import LineOrigin
 from memory.search_sources import (
     ARCHIVED,
@@ -178,6 +179,17 @@ def snippet(lines: Mapping[int, str], best: int, forms: frozenset[str]) -> Piece
     return mark_words(ends[0] + cut + ends[1], forms)
 
 
+def _plain(lines: Mapping[int, str], best: int) -> dict[int, str]:
+    """Return lines of the memory without what only programs read: tags, and comments and headings
+    around the best line."""
+    found = {number: strip_tag(line) for number, line in lines.items()}
+    return {
+        number: line
+        for number, line in found.items()
+        if number == best or not line.lstrip().startswith(("<!--", "#"))
+    }
+
+
 def day_of(text: str) -> str:
     """Write a day in words; a damaged one as it is."""
     try:
@@ -228,6 +240,8 @@ class _Page:
         lines = dict(enumerate(hit.passage.lines))
         words = snippet(lines, hit.best, self.forms)
         shown = "".join(text for text, _ in words).split("\n")
+        if hit.kind in {HISTORY, MEMORY}:
+            words = snippet(_plain(lines, hit.best), hit.best, self.forms)
         is_forgotten = any(visible_line(self.state, line) != line for line in shown)
         return Row(
             hit.kind,
