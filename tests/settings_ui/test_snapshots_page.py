@@ -217,6 +217,19 @@ def test_a_long_plan_names_some_files_in_its_headings(
     )
 
 
+def test_files_that_jenny_keeps_for_herself_are_folded(
+    client: Client, root: Path, shot: str
+) -> None:
+    """They are part of the plan, and stand apart from the person's own."""
+    (root / "memory").mkdir(exist_ok=True)
+    (root / "memory/.dream_review").write_text("{}")
+    page = text_of(client, f"/snapshots/{shot}/restore/")
+    shown, _, folded = page.partition("1 file that Jenny keeps for herself")
+    assert "notes/later.md" in shown
+    assert ".dream_review" not in shown
+    assert ".dream_review" in folded
+
+
 def test_one_file_is_restored(client: Client, root: Path, shot: str) -> None:
     """And nothing else."""
     job = restored(client, f"/snapshots/{shot}/restore/?path=USER.md")

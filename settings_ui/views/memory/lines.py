@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.accounts.models import Workspace
+from jenny.chat.entry_views import view
 from jenny.workspace import transactions
 from memory import budgets, line_edits, pins
 from memory import files as memory_files
@@ -217,6 +218,7 @@ def _why(mine: WorkspaceContext, path: str, line: int) -> dict[str, Any] | None:
         return None
     return {
         "why": found,
+        "notes": [(row, view(row.entry) if row.entry else None) for row in found.entries],
         "writes": [
             {
                 "row": row,

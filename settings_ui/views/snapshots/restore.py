@@ -109,7 +109,8 @@ def _settings(found: Prepared) -> str:
 
 
 def _rows(shot: Snapshot, rows: Any) -> dict[str, Any]:
-    """List the files of one kind, each with the address of its comparison."""
+    """List the files of one kind, each with the address of its comparison, and apart from them
+    those that Jenny keeps for herself."""
     rows = sorted(rows, key=lambda row: is_hidden(row.path))
     more = len(rows) - _NAMED
     named = ", ".join(names.shown(row.path)[1:-1] for row in rows[:_NAMED])
@@ -117,8 +118,12 @@ def _rows(shot: Snapshot, rows: Any) -> dict[str, Any]:
         "count": len(rows),
         "named": f"{named} and {more:,} more" if more > 0 else named,
         "left_out": max(len(rows) - LISTED, 0),
-        "rows": [
-            {"path": row.path, "href": base_context.address("snapshot_diff", shot.id, row.path)}
-            for row in rows[:LISTED]
+        "lists": [
+            [
+                {"path": row.path, "href": base_context.address("snapshot_diff", shot.id, row.path)}
+                for row in rows[:LISTED]
+                if is_hidden(row.path) == is_internal
+            ]
+            for is_internal in (False, True)
         ],
     }
