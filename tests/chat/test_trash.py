@@ -45,8 +45,10 @@ def test_a_deleted_conversation_comes_back_as_it_was(place, words):
     assert "reset" not in stream.kinds()
     assert "Here again." in place.owner.answer(chat)
     # The notice was for one press.
-    place.owner.post(undo)
-    assert "not in the trash any more" in text_of(place.owner.get("/chat/trash/").text)
+    again = place.owner.post(undo)
+    assert again.status_code == 404
+    assert "not in the trash any more" in text_of(again.text)
+    assert place.owner.post("/chat/trash/undo/99999999999999999999").status_code == 404
 
 
 def test_what_was_taken_from_the_history_is_summarised_again(place, words):

@@ -1,8 +1,10 @@
 """The list of conversations: its page, the side list, acts on several at once, and the trash."""
 
+import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from uuid import UUID
 
 from django.contrib import messages
@@ -235,6 +237,10 @@ def deleted(request: HttpRequest, when: datetime, rows: Sequence[Conversation]) 
 @require_safe
 def trash(request: HttpRequest) -> HttpResponse:
     """Show what is in the trash, from ``?after=`` on."""
+    return _trash_page(request)
+
+
+def _trash_page(request: HttpRequest, status: int = HTTPStatus.OK) -> HttpResponse:
     workspace, account = accounts.workspace(request), accounts.account(request)
     page = lists.list_trash(workspace, Position.of(request.GET.get("after", "")))
     now = datetime.now(UTC)
@@ -249,7 +255,7 @@ def trash(request: HttpRequest) -> HttpResponse:
         "rail": rail_of(account, workspace),
         "zone": account.time_zone,
     }
-    return render(request, "chat/trash.html", context)
+    return render(request, "chat/trash.html", context, status=status)
 
 
 @require_POST
@@ -274,15 +280,13 @@ def act_on_trash(request: HttpRequest) -> HttpResponse:
 @require_POST
 def undelete(request: HttpRequest, batch: int) -> HttpResponse:
     """Bring back what was deleted together at that time, in microseconds since 1970."""
-    try:
-        when = _EPOCH + timedelta(microseconds=batch)
-    except OverflowError:
-        return redirect("chat:trash")
-    rows = _in_trash(request).filter(deleted_at=when)
-    keys = list(rows.values_list("pk", flat=True))
-    if not deletion.bring_back(rows):
+    keys: list[UUID] = []
+    with contextlib.suppress(OverflowError):
+        rows = _in_trash(request).filter(deleted_at=_EPOCH + timedelta(microseconds=batch))
+        keys = list(rows.values_list("pk", flat=True))
+    if not keys or not deletion.bring_back(rows):
         messages.error(request, "It is not in the trash any more. Nothing was changed.")
-        return redirect("chat:trash")
+        return _trash_page(request, HTTPStatus.NOT_FOUND)
     if len(keys) == 1:
         return redirect("chat:conversation", keys[0])
     return redirect("chat:all")
