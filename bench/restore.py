@@ -23,8 +23,7 @@ from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.restore_plan import SnapshotSource
 from jenny.workspace.snapshots.store import Store
 from memory.restore import engine
-from memory.restore.plan import prepare
-from memory.restore.values import RestoreRequest, RestoreServices
+from memory.restore.plan import RestoreRequest, RestoreServices, prepare
 
 FILES = 2_000
 RUNS = 5

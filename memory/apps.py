@@ -5,7 +5,7 @@ from jenny.workspace.check import register_check
 from jenny.workspace.versions import commits as versions_check
 from jenny.workspace.versions.commits import register_external_edit_listener
 from jenny.workspace.write_rules import register_rule
-from memory import integrity, ledger_check, memory_check, provenance, write_guards, write_rules
+from memory import checks, provenance, write_guards, write_rules
 from memory.approvals import overlay
 from memory.dream.tools import allowed_paths
 from memory.history import check as history_check
@@ -22,11 +22,11 @@ class MemoryConfig(AppConfig):
         write_rules.install()
         register_rule(write_guards.guard_unremembered)
         register_rule(allowed_paths.guard)
-        register_check(memory_check.check_memory)
-        register_check(integrity.check_integrity)
+        register_check(checks.check_memory)
+        register_check(checks.check_integrity)
         register_check(versions_check.check_versions)
         register_check(history_check.check_history)
-        register_check(ledger_check.check_ledgers)
+        register_check(checks.check_ledgers)
         # Models can be imported only now.
         from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
         from memory.services import notices as memory_notices  # noqa: PLC0415 - apps are loaded first
@@ -48,5 +48,5 @@ class MemoryConfig(AppConfig):
         notices.register_notices("snapshots", memory_notices.snapshot_notices)
         write_rules.register_fence(run_store.fence)
         overlay.register_sources(proposals.source, proposals.unwanted)
-        write_rules.register_sink(provenance.record)
-        register_external_edit_listener(provenance.record_outside)
+        write_rules.register_sink(provenance.record_origins)
+        register_external_edit_listener(provenance.record_outside_origins)

@@ -1,7 +1,7 @@
 """Ledgers of people's decisions: files of JSON lines that are only added to.
 
 Unreadable lines and unknown keys stay. A reader makes the safest assumption about an unreadable
-line (``memory.ledger_check`` names it). A row holds until one with a later time says otherwise,
+line (``memory.checks`` names it). A row holds until one with a later time says otherwise,
 so two copies of a ledger can be merged line by line.
 """
 

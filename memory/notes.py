@@ -10,7 +10,7 @@ from jenny.workspace import paths, transactions
 from jenny.workspace.redact import Hit
 from memory import suppression
 from memory.errors import NotRemembered
-from memory.history import cursors, fact_tags, log, lookup, reader, removal, timestamps
+from memory.history import cursors, entries, fact_tags, log, reader, removal
 from memory.history.entries import HistoryEntry, NewHistoryEntry
 
 MARK = "- [permanent] "
@@ -90,7 +90,7 @@ def take_back(root: Path, cursor: int) -> bool:
     Raises:
         CursorBroken, LockTimeout, WriteFailed, PathRefused: nothing was removed.
     """
-    entry = lookup.by_cursor(root, [cursor], archived=False).get(cursor)
+    entry = reader.find_by_cursor(root, [cursor], archived=False).get(cursor)
     if entry is None or entry.kind != "note":
         return False
     return removal.remove(root, entry.conversation, only=frozenset({cursor})) > 0
@@ -125,7 +125,7 @@ def _mark(real: Path, text: str, day: str, zone: str) -> str:
         message = f"Nothing was remembered: “{day.strip()[:40]}” is no day; write it as 2026-12-04."
         raise NotRemembered(message)
     if last is None:
-        today = dt.datetime.now(timestamps.zone(real, zone)).date()
+        today = dt.datetime.now(entries.load_zone(real, zone)).date()
         last = max((one for one in fact_tags.days_in(text) if one >= today), default=None)
     return f"- {fact_tags.bracket('permanent', str(last))} " if last else MARK
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jenny.agent.clock import with_weekday
 from jenny.search import Hit, Index, Results, SqliteStore
 from jenny.workspace import paths
 from jenny.workspace.content import read_text
@@ -80,9 +81,9 @@ def recall(
     real = paths.real_root(root)
     plain = query.strip()
     if kinds is None and is_id(plain) and (facts := archive.find(real, plain)):
-        shown = known(real, facts)
+        shown = known_archived(real, facts)
         return Recalled(
-            tuple(map(of_fact, shown[:most])),
+            tuple(map(found_in_archive, shown[:most])),
             len(facts) - len(shown),
             archive.standing(real, shown[:most]),
         )
@@ -116,7 +117,7 @@ def is_id(text: str) -> bool:
     return 4 <= len(digits) <= 64 and set(digits) <= set("0123456789abcdef")  # noqa: PLR2004 - digits of an id
 
 
-def known(root: Path, found: Sequence[Archived]) -> tuple[Archived, ...]:
+def known_archived(root: Path, found: Sequence[Archived]) -> tuple[Archived, ...]:
     """Leave out what was forgotten, also as the line that replaced another."""
     state = tombstones.state(root)
     shown = [row for row in found if state.match(row.as_fact) is None]
@@ -126,7 +127,7 @@ def known(root: Path, found: Sequence[Archived]) -> tuple[Archived, ...]:
     )
 
 
-def of_fact(row: Archived) -> Found:
+def found_in_archive(row: Archived) -> Found:
     return Found(search_sources.ARCHIVED, row.path, 1, row.text, row.date, row.heading, row)
 
 
@@ -192,8 +193,8 @@ def _found(hit: Hit, view: View) -> Found | None:
     passage = hit.passage
     if hit.kind == search_sources.ARCHIVED:
         row = archive.get(view.root, hit.place)
-        left = known(view.root, (row,)) if row is not None else ()
-        return of_fact(left[0]) if left else None
+        left = known_archived(view.root, (row,)) if row is not None else ()
+        return found_in_archive(left[0]) if left else None
     shown = shown_lines(hit, view)
     fitting = [number for number in shown if hit.scores[number]]
     if not fitting and (len(shown) < len(passage.lines) or not shown):
@@ -231,3 +232,107 @@ def _search_of(root: Path) -> Search:
         return index.search(query, kinds or search_sources.KINDS, most=2 * MOST, seconds=60)
 
     return search
+
+
+# About 1,500 tokens for the model.
+PLAIN_CHARS = 6_000
+_SHOWN_CHARS = 240
+_NO_WORDS = "There are no words to look for in this. Ask with a word or a number."
+_GROWING = " The index is still being made, so there may be more."
+
+
+def format_plain(found: Recalled) -> str:
+    """Format for the model: every passage with its day and its place."""
+    if not found.found:
+        return _nothing(found)
+    lines = ["Found, what fits best first:"]
+    size = 0
+    for count, row in enumerate(found.found):
+        line = f"- {_where(found, row)}: {_line(row.text, 1_000)}"
+        size += len(line)
+        if count and size > PLAIN_CHARS:
+            lines.append(f"{len(found.found) - count} more are left out.")
+            break
+        lines.append(line)
+    ending = "" if found.is_whole else _GROWING
+    lines.append(
+        "What is asked may stand in several places: look for each thing on its own, and with other "
+        f"words when this is not it.{ending}"
+    )
+    return "\n".join(lines)
+
+
+def format_markdown(found: Recalled, link: Callable[[Found], str]) -> str:
+    """Format for a person. *link* is the page of a passage, and for an archived fact the page that
+    brings it back."""
+    if not found.found:
+        return _nothing(found)
+    lines = []
+    for row in found.found:
+        text = escape_text(_line(_facts(row.text), _SHOWN_CHARS))
+        way = f"[{escape_text(_name(row))}]({link(row)})" + (f", {row.day}" if row.day else "")
+        if row.fact is not None:
+            left = f"{row.fact.source}, {row.fact.heading}".removesuffix(", ")
+            there = found.standing.get(row.fact.id)
+            fate = escape_text(_line(row.fact.fate, _SHOWN_CHARS))
+            way = f"`{row.fact.id}`, {escape_text(left)}; {fate}"
+            if there is None:
+                text, way = f"{text} ({way})", f"[Bring it back]({link(row)})"
+            else:
+                text = f"{text} ({way})"
+                way = f"It stands in {escape_text(there.path)} again, line {there.line}."
+            lines.append(f"- {text} {way}")
+        else:
+            lines.append(f"- {text} ({way})")
+    if found.hidden:
+        lines += ["", _hidden(found).strip()]
+    if not found.is_whole:
+        lines += ["", _GROWING.strip()]
+    return "\n".join(lines)
+
+
+def escape_text(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!&" else char for char in text)
+
+
+def describe_place(row: Found) -> str:
+    """Name the place of a passage and its day: ``USER.md, line 3``."""
+    return _name(row) + (f", {with_weekday(row.day)}" if row.day else "")
+
+
+def _where(found: Recalled, row: Found) -> str:
+    if row.fact is None:
+        return describe_place(row)
+    where = f"{row.fact.source}, {row.fact.heading}".removesuffix(", ")
+    there = found.standing.get(row.fact.id)
+    again = f"; it stands in {there.path} again" if there else ""
+    return f"archived fact {row.fact.id}, {where}; {_line(row.fact.fate, _SHOWN_CHARS)}{again}"
+
+
+def _name(row: Found) -> str:
+    if row.kind == search_sources.HISTORY:
+        return f"entry {row.anchor}"
+    if row.kind in (search_sources.CHAT, search_sources.PROJECT_CHAT):
+        return f"conversation “{row.title or 'without a title'}”"
+    return f"{row.place}, line {row.anchor}"
+
+
+def _facts(content: str) -> str:
+    """Return an entry's text without list marks, since it becomes a list item."""
+    return "\n".join(line.removeprefix("- ") for line in content.splitlines())
+
+
+def _line(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+def _nothing(found: Recalled) -> str:
+    if not found.has_words:
+        return _NO_WORDS
+    more = "" if found.is_whole else _GROWING
+    return f"Nothing that was said or written has this.{_hidden(found)}{more}"
+
+
+def _hidden(found: Recalled) -> str:
+    return " What was forgotten is not shown." if found.hidden else ""

@@ -6,7 +6,11 @@ listed with the reason, and its file is left alone. Some skills are bundled; the
 of the same name wins.
 
 Dream's skills say ``made-by: dream``. With ``always: true`` such a skill is only listed until the
-user has approved this very text (``memory.approved_skills``).
+user has approved this very text (``memory/.approved.jsonl``); an unreadable line there may have
+withdrawn an approval, so no earlier one counts. Skills that the person disabled are in no prompt
+(``memory/.skills.jsonl``): a separate file means that skill files are not rewritten, and that
+bundled skills can be disabled, too. An unreadable line there may have disabled the skill that it
+names or, without a name, every skill that was not enabled since.
 """
 
 import re
@@ -14,14 +18,132 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from jenny.agent.prompt import Block, framed, one_line
 from jenny.markdown import front_matter
-from jenny.workspace import names
+from jenny.workspace import names, paths
 from jenny.workspace.content import Reading, version_of
-from jenny.workspace.file_cache import StampedFolder
-from memory import approved_skills, disabled_skills, injection_scan
-from memory.approved_skills import Yes
+from jenny.workspace.file_cache import StampedFiles, StampedFolder
+from jenny.workspace.files import open_workspace
+from jenny.workspace.write_rules import Actor
+from memory import injection_scan, ledgers
+
+DISABLED_PATH = "memory/.skills.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class DisabledSkills:
+    """Names of disabled skills; with *is_doubtful* all but those in *on* are disabled."""
+
+    names: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+    is_doubtful: bool = False
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or (self.is_doubtful and name not in self.on)
+
+    def __bool__(self) -> bool:
+        return bool(self.names) or self.is_doubtful
+
+
+def disabled_skills(root: Path) -> DisabledSkills:
+    return _derive_disabled(root) if ledgers.is_odd(root, DISABLED_PATH) else _DISABLED.read(root)
+
+
+def switch_skill(root: Path, name: str, actor: Actor, *, off: bool) -> bool:
+    """Disable or enable the skill. ``False``: it was like that already.
+
+    Raises:
+        WriteFailed, LockTimeout: nothing was recorded.
+    """
+    if (name in disabled_skills(root)) == off:
+        return False
+    real = paths.real_root(root)
+    row = {"skill": name, "off": off, "at": ledgers.now(), "actor": actor.kind}
+    ledgers.land(real, [ledgers.added(real, DISABLED_PATH, [row], None)])
+    return True
+
+
+def disabled_by(found: ledgers.Ledger) -> DisabledSkills:
+    """Return the skills that are disabled by these rows."""
+    off: dict[str, bool] = {}
+    on: set[str] = set()
+    for row, is_sure in found.checked_rows():
+        name, value = row.get("skill"), row.get("off")
+        if isinstance(name, str) and isinstance(value, bool):
+            off[name] = value
+            (on.add if is_sure and not value else on.discard)(name)
+    damaged = found.damaged_texts("skill")
+    off |= {name: name not in on for name in damaged if name is not None}
+    names = frozenset(name for name, value in off.items() if value)
+    return DisabledSkills(names, frozenset(on), bool(found.problem) or None in damaged)
+
+
+def _derive_disabled(root: Path) -> DisabledSkills:
+    return disabled_by(ledgers.read_ledger(paths.real_root(root), DISABLED_PATH))
+
+
+_DISABLED: StampedFiles[DisabledSkills] = StampedFiles((DISABLED_PATH,), _derive_disabled)
+
+
+APPROVALS_PATH = "memory/.approved.jsonl"
+
+type SkillApproval = tuple[str, str]
+"""A skill's file and its approved version."""
+
+
+def approved_versions(root: Path) -> frozenset[SkillApproval]:
+    return _APPROVED.read(root)
+
+
+def approve_skill(root: Path, path: str, version: str, actor: Actor) -> None:
+    """Record the approval of that version of a skill (``FileVersion.version``).
+
+    Raises:
+        FileMissing: there is no such skill.
+        WriteFailed, LockTimeout: nothing was recorded.
+    """
+    _record_approval(root, path, actor, {"version": version})
+
+
+def withdraw_approval(root: Path, path: str, actor: Actor) -> None:
+    """Withdraw every approval of a skill.
+
+    Raises:
+        FileMissing, WriteFailed, LockTimeout: nothing was recorded.
+    """
+    _record_approval(root, path, actor, {"withdrawn": True})
+
+
+def _record_approval(root: Path, path: str, actor: Actor, what: dict[str, Any]) -> None:
+    workspace = open_workspace(root, actor)
+    where = workspace.relative(path)
+    workspace.resolve(where, must_exist=True)
+    row = {"path": where, **what, "at": ledgers.now(), "actor": actor.kind}
+    ledgers.land(workspace.root, [ledgers.added(workspace.root, APPROVALS_PATH, [row], None)])
+
+
+def approved_by(rows: ledgers.Ledger) -> frozenset[SkillApproval]:
+    """Return the approvals that hold by these rows."""
+    found: set[SkillApproval] = set()
+    for row, is_sure in rows.checked_rows():
+        path, version = row.get("path"), row.get("version")
+        if row.get("withdrawn") is True:
+            found = {yes for yes in found if yes[0] != path}
+        elif isinstance(path, str) and isinstance(version, str) and is_sure:
+            found.add((path, version))
+    return frozenset(found)
+
+
+def _derive_approvals(root: Path) -> frozenset[SkillApproval]:
+    return approved_by(ledgers.read_ledger(paths.real_root(root), APPROVALS_PATH))
+
+
+_APPROVED: StampedFiles[frozenset[SkillApproval]] = StampedFiles(
+    (APPROVALS_PATH,), _derive_approvals
+)
+
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SHIPPED = Path(__file__).with_name("bundled")
@@ -57,7 +179,7 @@ class Skill:
     suspect: str = ""
     version: str = ""
 
-    def waits(self, agreed: Collection[Yes]) -> bool:
+    def waits(self, agreed: Collection[SkillApproval]) -> bool:
         """True when it asks to be read in every conversation and is not approved."""
         return self.always and self.by_dream and (self.path, self.version) not in agreed
 
@@ -73,7 +195,7 @@ class Skills:
 
 def listing(root: Path) -> tuple[Skill, ...]:
     """List the workspace's enabled skills, by name."""
-    off = disabled_skills.names_off(root)
+    off = disabled_skills(root)
     found = _SKILLS.read(root).all
     return tuple(skill for skill in found if not skill.disabled and skill.name not in off)
 
@@ -85,17 +207,17 @@ def all_skills(root: Path) -> tuple[Skill, ...]:
 
 def waiting(root: Path) -> tuple[Skill, ...]:
     """List skills that wait for approval."""
-    agreed = approved_skills.approved(root)
+    agreed = approved_versions(root)
     return tuple(skill for skill in listing(root) if skill.waits(agreed))
 
 
 def blocks(root: Path) -> tuple[Block, Block]:
     """Return the always-on skills in full and the list of the others; either may be empty."""
     found = _SKILLS.read(root)
-    off = disabled_skills.names_off(root)
+    off = disabled_skills(root)
     if found.asks or off:
         left = [skill for skill in found.all if skill.name not in off]
-        return _blocks(left, approved_skills.approved(root))
+        return _blocks(left, approved_versions(root))
     return found.always, found.listed
 
 
@@ -180,7 +302,7 @@ def _gather(own: Sequence[Skill]) -> Skills:
     return Skills(tuple(found), always, listed, asks)
 
 
-def _blocks(skills: Sequence[Skill], agreed: Collection[Yes]) -> tuple[Block, Block]:
+def _blocks(skills: Sequence[Skill], agreed: Collection[SkillApproval]) -> tuple[Block, Block]:
     alive = [skill for skill in skills if not skill.disabled]
     always = [skill for skill in alive if skill.always and not skill.waits(agreed)]
     others = [skill for skill in alive if not skill.always or skill.waits(agreed)]
@@ -197,7 +319,7 @@ def _always_block(skills: Sequence[Skill]) -> Block:
     return Block("always_skills", "\n\n".join([about, *texts]), source=sources, problem=problem)
 
 
-def _listed_block(skills: Sequence[Skill], agreed: Collection[Yes]) -> Block:
+def _listed_block(skills: Sequence[Skill], agreed: Collection[SkillApproval]) -> Block:
     if not skills:
         return Block("skills", "")
     about = f"# Skills\n\nWays of doing things, written down. {_READ_FILE}"

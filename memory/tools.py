@@ -4,11 +4,11 @@ from jenny.agent.errors import ToolProblem
 from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.workspace.content import read_text
-from memory import archive, notes, provenance, recall_text, skills, suppression
+from memory import archive, notes, provenance, skills, suppression
 from memory import recall as looking_up
 from memory.errors import NotForgotten
 from memory.notes import About
-from memory.provenance.values import Anchor
+from memory.provenance import Anchor
 from memory.search_sources import CHAT
 
 _QUERY_CHARS = 500
@@ -76,7 +76,7 @@ def recall(context: ToolContext, query: str, bring_back: bool = False) -> ToolOu
         return ToolOutcome(ok=True, content=done.message, data=data)
     found = looking_up.recall(workspace.root, query, context.search)
     ids = [row.id for row in found.facts]
-    return ToolOutcome(ok=True, content=recall_text.plain(found), data={"ids": ids})
+    return ToolOutcome(ok=True, content=looking_up.format_plain(found), data={"ids": ids})
 
 
 def search_chats(context: ToolContext, query: str) -> ToolOutcome:
@@ -91,12 +91,12 @@ def search_chats(context: ToolContext, query: str) -> ToolOutcome:
         raise ToolProblem(message)
     found = looking_up.recall(context.workspace.root, query, context.search, kinds=(CHAT,))
     places = [f"{row.place}:{row.anchor}" for row in found.found]
-    return ToolOutcome(ok=True, content=recall_text.plain(found), data={"places": places})
+    return ToolOutcome(ok=True, content=looking_up.format_plain(found), data={"places": places})
 
 
 def _about(anchor: Anchor) -> About | None:
     """Return the conversation and the person's newest messages that a turn answers."""
-    found = provenance.speech(anchor)
+    found = provenance.find_source_messages(anchor)
     if found is None:
         return None
     ids = [row.id for row in found.said if row.who == "user"]

@@ -15,7 +15,7 @@ from jenny.workspace.versions import tracked_files
 from jenny.workspace.write_rules import Actor, Change
 from memory import pins, suppression
 from memory.facts import decoded
-from memory.suppression import hide, restore_filter, tombstones
+from memory.suppression import hide, tombstones, write_rule
 from memory.suppression.tombstones import State
 
 type Label = Literal["clean", "moved on", "conflict", "already there"]
@@ -67,7 +67,7 @@ def undo_turn(
         steps = plan(workspace.root, run, changes)
         now = tombstones.state(workspace.root)
         lifted = [row.id for row in now.active if row.run == run]
-        lifted += [one for step in steps for one in restore_filter.lifted(now, step.wanted)]
+        lifted += [one for step in steps for one in write_rule.lifted(now, step.wanted)]
         first: list[Change] = suppression.remove_tombstones(workspace.root, lifted, actor, "undone")
         done = [step.path for step in steps if step.label != "conflict"]
         first += pins.undo_moved_pins(workspace.root, run, done, actor)

@@ -5,7 +5,7 @@
 * The archive is not written by the assistant or by Dream either.
 * The assistant writes a password or key into a memory file or a skill only with the person's
   consent: these files reach the prompts.
-* Files that instruct a model (``memory.instructions``: AGENTS.md, a project's own, the guide,
+* Files that instruct a model (``memory.consents``: AGENTS.md, a project's own, the guide,
   always-on skills) are changed by the assistant only with the person's consent.
 
 Paths are resolved, links followed; spellings that some disk takes for the same count as the same.
@@ -17,7 +17,7 @@ from jenny.workspace import diffs, names
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Change
 from jenny.workspace.redact import redact
-from memory import consents, files, instructions
+from memory import consents, files
 
 KEEPERS = frozenset({"pipeline", "restore"})
 PEOPLE = KEEPERS | {"browser", "command", "setup"}
@@ -42,10 +42,13 @@ def guard(change: Change) -> None:
         _refuse(change.path, "belongs to the archive, which is only added to", "protected")
     if kind in _ASKERS and (what := _new_secret(change)):
         _ask(change, f"would hold what looks like a secret ({what})")
-    if kind in PEOPLE or (row := instructions.of_file(change.workspace, change.path)) is None:
+    if (
+        kind in PEOPLE
+        or (row := consents.instruction_in_file(change.workspace, change.path)) is None
+    ):
         return
     if row.only_always:
-        # Dream's changes are read only after an approval (``memory.approved_skills``).
+        # Dream's changes are read only after an approval (``memory.skills``).
         is_free = change.actor.is_unattended
         asks = asks_for_every_prompt(change.old) or asks_for_every_prompt(change.new)
         if is_free or not asks:

@@ -21,7 +21,7 @@ from jenny.workspace.write_rules import (
 )
 from memory import budgets, ledgers, pins, suppression, write_guards
 from memory.archive import store, write_rule
-from memory.suppression import restore_filter
+from memory.suppression.write_rule import filter_forgotten
 
 Fence = Callable[[Path, Actor], bool]
 Sink = Callable[[Sequence[Change]], None]
@@ -39,7 +39,7 @@ def install() -> None:
     register_rule(commits.log_write, acts=True)
     register_act_rule(notify_written)
     register_external_edit_listener(note_outside)
-    register_restore_filter(restore_filter.filter_forgotten)
+    register_restore_filter(filter_forgotten)
 
 
 def register_fence(fence: Fence) -> None:

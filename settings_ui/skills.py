@@ -7,10 +7,8 @@ from jenny.agent.tokens import estimate
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
-from memory import approved_skills, consents, disabled_skills, pins, skills
-from memory.approved_skills import Yes
-from memory.disabled_skills import SwitchedOff
-from memory.skills import Skill
+from memory import consents, pins, skills
+from memory.skills import DisabledSkills, Skill, SkillApproval
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +43,8 @@ class Skills:
 
 def list_skills(root: Path) -> Skills:
     """List the skills of the workspace and the bundled ones, by name."""
-    off = disabled_skills.names_off(root)
-    agreed = approved_skills.approved(root)
+    off = skills.disabled_skills(root)
+    agreed = skills.approved_versions(root)
     free = consents.given(root)
     pinned = {row.path for row in pins.pins(root) if row.is_whole}
     rows = tuple(
@@ -93,7 +91,7 @@ def _whose(skill: Skill) -> str:
     return "by Dream" if skill.by_dream else "yours"
 
 
-def _reach(skill: Skill, off: SwitchedOff, agreed: Collection[Yes]) -> str:
+def _reach(skill: Skill, off: DisabledSkills, agreed: Collection[SkillApproval]) -> str:
     if skill.name in off or skill.disabled:
         return "off"
     if skill.problem:

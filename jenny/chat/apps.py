@@ -24,7 +24,7 @@ class ChatConfig(AppConfig):
         from memory.services import restores  # noqa: PLC0415 - apps are loaded first
 
         edited_entries.register(messages_gone)
-        provenance.register_speech(speech)
+        provenance.register_message_source(speech)
         notifications.register(dream_command.PREFIX, dream_command.post_outcome)
         notifications.register_announcer(dream_command.announce)
         gardener.register()

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jenny.agent.tokens import estimate
-from memory.history import cut_points
-from memory.history.cut_points import Weighed
-from memory.history.transcript import Spoken, ToolUsed
+from memory.history import transcript
+from memory.history.transcript import Spoken, ToolUsed, WeighedMessage
 
 if TYPE_CHECKING:
     from jenny.chat.models import Message as Row
@@ -58,7 +57,7 @@ def whole(rows: Sequence["Row"], at: Pointers) -> Slice | None:
     tail = tuple(row for row in rows if row.pk > at.summarised_through)
     context = [row for row in rows if row.pk >= at.context_from]
     weights = weighed(context)
-    gone = cut_points.for_rest(weights)
+    gone = transcript.cut_for_rest(weights)
     if not tail and not gone:
         return None
     return Slice(
@@ -77,8 +76,8 @@ def oldest(rows: Sequence["Row"], at: Pointers, *, tokens: int = 0, keep: int = 
     context = [row for row in rows if row.pk >= at.context_from]
     weights = weighed(context)
     gone = max(
-        cut_points.for_tokens(weights, tokens) if tokens > 0 else 0,
-        cut_points.for_count(weights, keep) if keep else 0,
+        transcript.cut_for_tokens(weights, tokens) if tokens > 0 else 0,
+        transcript.cut_for_count(weights, keep) if keep else 0,
     )
     if not gone:
         return None
@@ -92,7 +91,7 @@ def oldest(rows: Sequence["Row"], at: Pointers, *, tokens: int = 0, keep: int = 
     )
 
 
-def weighed(rows: Sequence["Row"]) -> list[Weighed]:
+def weighed(rows: Sequence["Row"]) -> list[WeighedMessage]:
     """Return the rows as units for choosing a cut.
 
     A turn that took in messages while it ran, or whose answer follows the next message, is one
@@ -102,7 +101,7 @@ def weighed(rows: Sequence["Row"]) -> list[Weighed]:
     found = []
     under_way = -1
     for number, row in enumerate(rows):
-        found.append(Weighed(_tokens(row), row.kind == "user" and number > under_way))
+        found.append(WeighedMessage(_tokens(row), row.kind == "user" and number > under_way))
         under_way = max(under_way, last_of[row.turn_id])
     return found
 
@@ -144,5 +143,5 @@ def _tokens(row: "Row") -> int:
     )
 
 
-def _sum(weights: Sequence[Weighed]) -> int:
+def _sum(weights: Sequence[WeighedMessage]) -> int:
     return sum(weight.tokens for weight in weights)

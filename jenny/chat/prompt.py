@@ -21,7 +21,7 @@ from jenny.agent.tools import sandbox
 from jenny.chat import stored_summaries
 from jenny.workspace import config
 from memory import prompt_files, skills
-from memory.archive import prompt as archive
+from memory.archive import store
 from memory.history import prompt as history
 from memory.history import upcoming
 from wikis import project as wiki_project
@@ -243,7 +243,7 @@ _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "rules": _rules,
     "memory": lambda request: request.file("memory") if request.knows_memory else None,
     "wikis": lambda request: wikis_block.block(request.root),
-    "archive": lambda request: archive.block(request.root),
+    "archive": lambda request: store.block(request.root),
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
     "coming_up": lambda request: (

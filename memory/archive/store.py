@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 
+from jenny.agent.prompt import Block
 from jenny.text_normalisation import fold
 from jenny.workspace.file_cache import Kept
 from memory.archive import file_format
@@ -17,6 +18,7 @@ from memory.archive.file_format import FOLDER, REWORDED, Archived, Event
 from memory.facts import ID_DIGITS, digests
 
 __all__ = ["Archived", "Event", "count", "find", "get", "listing", "search"]
+
 
 type _Stamp = tuple[int, int, int]
 
@@ -226,3 +228,16 @@ def _stamps(folder: str, there: Sequence[str]) -> tuple[_Stamp, ...] | None:
 
 
 _stamp_of: Callable[[os.stat_result], _Stamp] = attrgetter("st_ctime_ns", "st_size", "st_ino")
+
+
+def block(root: Path) -> Block | None:
+    """Say how many archived facts there are and how to reach them; ``None`` without any."""
+    number = count(root)
+    if not number:
+        return None
+    facts = "1 archived fact is" if number == 1 else f"{number:,} archived facts are"
+    text = (
+        f"## Archive\n\n{facts} kept: what once stood in the memory files. Look it up with recall, "
+        "by words or by its id, before you say that you do not know."
+    )
+    return Block("archive", text, "# Memory", FOLDER)

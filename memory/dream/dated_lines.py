@@ -10,7 +10,8 @@ from jenny.workspace.content import read_text
 from memory import facts, suppression
 from memory.dream.values import BatchEntry
 from memory.files import BY_PATH, MEMORY_FILES
-from memory.history import fact_tags, timestamps, upcoming
+from memory.history import fact_tags, upcoming
+from memory.history.entries import load_zone
 
 _MOST = 20
 _LINE_CHARS = 160
@@ -78,7 +79,7 @@ def find_lost(
 
 def today_in(root: Path, zone: str = "") -> dt.date:
     """The day that it is in the workspace's zone."""
-    return dt.datetime.now(timestamps.zone(root, zone)).date()
+    return dt.datetime.now(load_zone(root, zone)).date()
 
 
 def _keeps(text: str, old: str, day: dt.date) -> bool:

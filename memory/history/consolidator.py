@@ -21,7 +21,7 @@ from jenny.agent.provider import Provider
 from jenny.agent.reply import Counted, StepEnd
 from jenny.agent.tokens import Usage
 from jenny.workspace.redact import redact
-from memory.history import repetition, summary_answer, transcript
+from memory.history import summary_answer, transcript
 from memory.history.entries import Kind, NewHistoryEntry
 from memory.history.transcript import Spoken
 
@@ -306,7 +306,7 @@ class _Kept:
             self._raw.update(message.id for message in part)
         elif answer:
             day = transcript.last_day(part, self._zone)
-            text = repetition.note_repeated(answer, self._recorded, day)
+            text = summary_answer.note_repeated(answer, self._recorded, day)
             self._contents.append(("summary", text, True))
 
     def contents(self) -> list[tuple[Kind, str, bool]]:

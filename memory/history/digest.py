@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jenny.agent import clock
 from jenny.agent.errors import OVERRUN, AgentError
-from memory.history import consolidator, lookup, summary_answer
+from memory.history import consolidator, reader, summary_answer
 from memory.history.consolidator import CHUNK_CHARS, Ask
 from memory.history.entries import HistoryEntry
 
@@ -51,7 +51,7 @@ def of_group(root: Path, entry: HistoryEntry) -> tuple[HistoryEntry, ...]:
         return (entry,)
     number, count = entry.part
     first = entry.cursor - number + 1
-    found = lookup.by_cursor(root, range(first, first + count))
+    found = reader.find_by_cursor(root, range(first, first + count))
     parts = [found[cursor] for cursor in sorted(found) if found[cursor].group == entry.group]
     whole = [part.part for part in parts] == [(at, count) for at in range(1, count + 1)]
     # A write may hold summaries beside raw texts; only raw texts are digested.

@@ -1,14 +1,43 @@
-"""History entries: one line of JSON each.
+"""History entries: one line of JSON each; their timestamps, and texts split into entries.
 
 Characters are not escaped, since people search the file. Unknown keys of a line are kept.
 """
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from jenny.agent.messages import clean
+from jenny.workspace import config
+from jenny.workspace.config import Config
+
+
+def zone_name(root: Path, fallback: str = "") -> str:
+    """Return the IANA name of the workspace's zone, else *fallback*, else UTC."""
+    return _name(config.load_config(root), fallback)
+
+
+def load_zone(real: Path, fallback: str = "") -> tzinfo:
+    """Return the workspace's zone, or UTC for an unknown name. *real* is the real folder."""
+    try:
+        return ZoneInfo(_name(config.load_real(real), fallback))
+    except (LookupError, ValueError, OSError):
+        return UTC
+
+
+def format_timestamp(local: datetime) -> str:
+    """Format a local time as entries have it (``entries.STAMP``)."""
+    return local.replace(tzinfo=None).isoformat(" ", "minutes")
+
+
+def _name(settings: Config, fallback: str) -> str:
+    return settings.get("agents.defaults.timezone") or fallback or "UTC"
+
 
 type Kind = Literal["summary", "raw", "note"]
 
@@ -115,3 +144,41 @@ def _pair(value: object) -> tuple[int, int] | None:
         case [int(first), int(last)]:
             return (first, last)
     return None
+
+
+SUMMARY_CHARS = 8_000
+RAW_CHARS = 16_000
+_LIMITS = {"raw": RAW_CHARS}
+# The beginning of a bullet or a paragraph.
+_BULLET = re.compile(r"\n(?=[-*+•] |\d{1,3}[.)] |#|\n)")
+_SPACE = re.compile(r"\s")
+
+
+def split_text(text: str, kind: str) -> list[str]:
+    """Split a text of that kind into the contents of entries, in order."""
+    limit = _LIMITS.get(kind, SUMMARY_CHARS)
+    return [text] if len(text) <= limit else list(_pieces(text, limit, raw=kind == "raw"))
+
+
+def _pieces(text: str, limit: int, *, raw: bool) -> Iterator[str]:
+    """Yield the pieces. A raw text keeps every character; a summary loses white space at cuts."""
+    at = 0
+    while at < len(text):
+        border = _border(text, at, at + limit) if len(text) - at > limit else len(text)
+        piece = text[at:border]
+        if raw or piece.strip():
+            yield piece if raw else piece.strip("\n")
+        at = border
+
+
+def _border(text: str, start: int, end: int) -> int:
+    """Return the best cut at or before *end* and after *start*: at a bullet, line or word."""
+    bullets = [match.start() + 1 for match in _BULLET.finditer(text, start + 1, end + 2)]
+    if fitting := [place for place in bullets if place <= end]:
+        return fitting[-1]
+    line = text.rfind("\n", start + 1, end)
+    if line > start:
+        return line + 1
+    # The end of a word, unless the word is extremely long.
+    spaces = [match.end() for match in _SPACE.finditer(text, max(start + 1, end - 200), end)]
+    return spaces[-1] if spaces else end

@@ -15,7 +15,7 @@ from jenny.workspace.content import read_text
 from memory import files
 from memory.approvals import overlay
 from memory.errors import CursorBroken
-from memory.history import reader, repetition
+from memory.history import reader, summary_answer
 from memory.history.entries import HistoryEntry
 from memory.suppression import without, without_forgotten
 
@@ -39,8 +39,8 @@ def block(root: Path) -> str:
     waiting = _fitting((entry.content.strip() for entry in reversed(_waiting(real))), room)
     left = MAX_TOKENS - sum(map(_cost, waiting))
     lines = "\n".join([*_fitting(bullets, left), *waiting[::-1]]).splitlines()
-    known, tasks = repetition.split_tasks(lines)
-    about = ["", repetition.ABOUT, ""] if tasks else []
+    known, tasks = summary_answer.split_tasks(lines)
+    about = ["", summary_answer.TASK_HEADING, ""] if tasks else []
     return "\n".join([*known, *about, *tasks]).strip()
 
 

@@ -23,7 +23,7 @@ from jenny.workspace.redact import redact
 from jenny.workspace.write_rules import Actor, Change, apply_rules
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, entry_split, timestamps
+from memory.history import archive, cursors, entries
 from memory.history.entries import FILE, STAMP, HistoryEntry, Kind, render_entry
 
 logger = logging.getLogger(__name__)
@@ -171,7 +171,7 @@ def _awaited(line: str) -> int:
 
 def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
     """Build the entries. Numbers that were given out once are not used again."""
-    undated = file_times.moment_of(modified).astimezone(timestamps.zone(real)).strftime(STAMP)
+    undated = file_times.moment_of(modified).astimezone(entries.load_zone(real)).strftime(STAMP)
     cursor = max(archive.highest(real), cursors.counter(real) or 0, _read_to(real))
     made: list[HistoryEntry] = []
     for number, part in enumerate(parts(clean(text)), 1):
@@ -179,7 +179,7 @@ def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
         timestamp = stamp[1] if stamp and _is_date(stamp[1]) else ""
         said = (part[stamp.end() :].strip() if stamp and timestamp else part) or part
         kind: Kind = "raw" if _RAW.match(said) else "summary"
-        contents = entry_split.cut(redact(said).text, kind)
+        contents = entries.split_text(redact(said).text, kind)
         entry = HistoryEntry(0, timestamp or undated, "", kind)
         for at, content in enumerate(contents, 1):
             cursor += 1

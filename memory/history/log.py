@@ -25,14 +25,18 @@ from jenny.workspace.redact import Hit, redact
 from jenny.workspace.stat_signature import StatSignature
 from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, entry_split, file_tail, legacy, timestamps
+from memory.history import archive, cursors, file_tail, legacy
 from memory.history.entries import (
     FILE,
     MAX_CURSOR,
     HistoryEntry,
     NewHistoryEntry,
+    format_timestamp,
+    load_zone,
     parse_entry,
     render_entry,
+    split_text,
+    zone_name,
 )
 
 # The state in which this process left each history, and the cursor that it gave out last.
@@ -42,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 PATH = FILE
 _COUNTER = cursors.COUNTER.rpartition("/")[2]
-zone_of = timestamps.zone_of
+zone_of = zone_name
 # So many bytes at the end must be valid, else the whole file is read.
 _LOOKED_AT = 4_096
 _BEGINS = re.compile(rb'\{"cursor": ([1-9]\d{0,17}), "')
@@ -220,7 +224,7 @@ def _drafts(
             messages=new.messages,
             prompt_visible=new.prompt_visible,
         )
-        made = [partial(draft, content=content) for content in entry_split.cut(safe.text, new.kind)]
+        made = [partial(draft, content=content) for content in split_text(safe.text, new.kind)]
         drafts += _grouped(made) if len(made) > 1 else made
     return drafts, tuple(Hit(kind, count) for kind, count in hits.items())
 
@@ -235,6 +239,6 @@ def _grouped(drafts: list[Draft]) -> list[Draft]:
 
 def _stamper(real: Path, fallback: str) -> Callable[[datetime | None], str]:
     """Return a function that formats aware times (``None``: now) in the workspace's zone."""
-    zone = timestamps.zone(real, fallback)
+    zone = load_zone(real, fallback)
     now = datetime.now(UTC)
-    return lambda when: timestamps.stamp((when or now).astimezone(zone))
+    return lambda when: format_timestamp((when or now).astimezone(zone))

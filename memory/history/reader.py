@@ -1,18 +1,21 @@
-"""Readers of the history: what waits for Dream from the end of the file, or the whole file.
+"""Readers of the history: what waits for Dream, the whole file, or entries by number.
 
 Readers take no lock: lines are only added, or the whole file is replaced. Unfinished lines at the
 end are skipped, since the next writer cuts them off.
 """
 
+import contextlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from jenny.workspace import line_files, locks, paths
+from jenny.workspace.errors import PathRefused
 from memory.errors import CursorBroken
-from memory.history import cursors, file_tail, log
+from memory.history import archive, cursors, file_tail, log
 from memory.history.entries import HistoryEntry, parse_entry
 
 # Hand-edited files may be out of order: the search ends after so many lines in a row that Dream
@@ -160,3 +163,67 @@ def _back(file: line_files.Lines) -> Iterator[HistoryEntry]:
 
 def _finished(file: line_files.Lines) -> Iterator[file_tail.Line]:
     return islice(file_tail.lines_back(file), file_tail.unfinished_lines(file), None)
+
+
+# The format of our own entries; lines written by hand are parsed.
+_CURSOR = re.compile(rb'\{"cursor": (\d{1,19}),')
+# Hand-edited files may be out of order: the search ends after so many smaller numbers in a row.
+_SMALLER_IN_A_ROW = 32
+
+
+def find_by_cursor(
+    root: Path, wanted: Collection[int], *, archived: bool = True
+) -> dict[int, HistoryEntry]:
+    """Return the entries with those numbers. *archived* includes the segments.
+
+    Raises:
+        PathRefused: the history cannot be read.
+    """
+    found: dict[int, HistoryEntry] = {}
+    if not wanted:
+        return found
+    real = paths.real_root(root)
+    places = [log.PATH, *(archive.segments(real)[::-1] if archived else ())]
+    for place in places:
+        left = set(wanted) - found.keys()
+        if not left:
+            break
+        try:
+            with line_files.open_lines(real, place) as file:
+                found |= {entry.cursor: entry for entry in _among(file, left)} if file else {}
+        except PathRefused:
+            if place == log.PATH:
+                raise
+    return found
+
+
+def newest_first(root: Path) -> Iterator[HistoryEntry]:
+    """Yield every entry of the file and its segments; unfinished lines and what cannot be read are
+    skipped."""
+    real = paths.real_root(root)
+    for place in (log.PATH, *archive.segments(real)[::-1]):
+        with contextlib.suppress(PathRefused), line_files.open_lines(real, place) as file:
+            if file is None:
+                continue
+            lines = islice(file_tail.lines_back(file), file_tail.unfinished_lines(file), None)
+            yield from (entry for line in lines if (entry := parse_entry(line.data)))
+
+
+def _among(file: line_files.Lines, wanted: set[int]) -> Iterator[HistoryEntry]:
+    """Yield the wanted entries from the end; unfinished lines are skipped."""
+    left, least, smaller = set(wanted), min(wanted), 0
+    unfinished = file_tail.unfinished_lines(file)
+    for number, line in enumerate(file_tail.lines_back(file)):
+        if not left or smaller == _SMALLER_IN_A_ROW:
+            return
+        if number < unfinished:
+            continue
+        match = _CURSOR.match(line.data)
+        if match and int(match[1]) not in left:
+            smaller = smaller + 1 if int(match[1]) < least else 0
+            continue
+        entry = parse_entry(line.data)
+        if entry is not None and entry.cursor in left:
+            left.discard(entry.cursor)
+            smaller = 0
+            yield entry

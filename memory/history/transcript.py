@@ -157,3 +157,47 @@ def _without_data(text: str) -> str:
     return _DATA.sub(
         lambda data: f"(data: {data[1] or 'unknown'}, {len(data[2]) * 3 // 4:,} bytes)", text
     )
+
+
+KEPT_MESSAGES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedMessage:
+    """A message for a cut: its approximate tokens, and whether a user's turn begins with it (tool
+    results begin none)."""
+
+    tokens: int
+    begins_turn: bool
+
+
+def cut_for_tokens(messages: Sequence[WeighedMessage], tokens: int) -> int:
+    """Return how many messages must be removed to gain *tokens*: all that may go when they do not
+    suffice, 0 when none may."""
+    gained = 0
+    best = 0
+    for at, message in enumerate(messages):
+        if at and message.begins_turn:
+            best = at
+            if gained >= tokens:
+                break
+        gained += message.tokens
+    return best
+
+
+def cut_for_count(messages: Sequence[WeighedMessage], most: int) -> int:
+    """Return how many messages must be removed so that at most *most* stay, or as many as may
+    go."""
+    surplus = len(messages) - most
+    if surplus <= 0:
+        return 0
+    return cut_for_tokens([WeighedMessage(1, message.begins_turn) for message in messages], surplus)
+
+
+def cut_for_rest(messages: Sequence[WeighedMessage], keep: int = KEPT_MESSAGES) -> int:
+    """Return how many messages leave the context after idle time: all but the last *keep* and the
+    rest of their turn."""
+    start = max(len(messages) - keep, 0)
+    while start and not messages[start].begins_turn:
+        start -= 1
+    return start

@@ -22,7 +22,7 @@ from jenny.workspace import line_files, paths
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.file_cache import GrowingFile, Kept
 from memory import dates, facts
-from memory.history import archive, edited_entries, fact_tags, log, timestamps
+from memory.history import archive, edited_entries, entries, fact_tags, log
 from memory.history.entries import HistoryEntry, parse_entry
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered_entries
@@ -63,8 +63,8 @@ class DatedFact:
 def block(root: Path, fallback_zone: str = "", *, now: dt.datetime | None = None) -> Block | None:
     """Return the block of the workspace; ``None`` when nothing is ahead."""
     real = paths.real_root(root)
-    name = timestamps.zone_of(real, fallback_zone or "UTC")
-    zone = timestamps.zone(real, fallback_zone)
+    name = entries.zone_name(real, fallback_zone or "UTC")
+    zone = entries.load_zone(real, fallback_zone)
     today = (now or dt.datetime.now(dt.UTC)).astimezone(zone).date()
     try:
         found = list(islice(list_upcoming(real, today), MAX_FACTS + 1))

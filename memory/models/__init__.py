@@ -1,9 +1,7 @@
 """Models of the memory pipeline."""
 
 from memory.models.approval import LargePrune, StagedHunk
-from memory.models.digest import DreamDigest
-from memory.models.dream import DreamEntry, DreamRun, DreamState
-from memory.models.dream_schedule import DreamSchedule
+from memory.models.dream import DreamDigest, DreamEntry, DreamRun, DreamSchedule, DreamState
 from memory.models.origin import LineOrigin, TurnChange
 from memory.models.snapshot_state import SnapshotState
 

@@ -6,7 +6,7 @@ taken over under the workspace's lock, under which every write asks ``may_write`
 was paused and wakes up writes nothing.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Self
 
 from django.db import IntegrityError, connection, models, transaction
@@ -284,3 +284,51 @@ _SPENT = PreparedUpdate(
     ),
     **{f"{name}_tokens": F(f"{name}_tokens") + number_slot(name) for name in _TOKENS},
 )
+
+
+class DreamDigest(models.Model):
+    """The facts of one raw text, so that no later run pays for them again.
+
+    ``key`` is the hash of the summarised text: once a part of it is changed, forgotten or erased,
+    the digest no longer counts. ``cursor`` is the last of its entries.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="dream_digests")
+    key = models.CharField(max_length=64)
+    cursor = models.BigIntegerField()
+    text = models.TextField(blank=True)
+    made_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "key"], name="one_dream_digest_a_text")
+        ]
+
+    def __str__(self) -> str:
+        return f"digest up to entry {self.cursor}"
+
+
+class DreamSchedule(models.Model):
+    """A workspace's deadline, which survives restarts, and the settings from which it was
+    computed."""
+
+    workspace = models.OneToOneField(
+        Workspace, primary_key=True, on_delete=models.CASCADE, related_name="dream_schedule"
+    )
+    # ``None``: never.
+    next_dream_at = models.DateTimeField(null=True, db_index=True)
+    timing = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"schedule of {self.workspace_id}"
+
+    @classmethod
+    def due(cls, now: datetime, *, most: int) -> list[Self]:
+        """Return rows that are due, the longest waiting first, with one indexed query."""
+        rows = cls.objects.filter(next_dream_at__lte=now, workspace__deleted_at=None)
+        return list(rows.select_related("workspace__owner").order_by("next_dream_at")[:most])
+
+    def claim(self, following: datetime | None) -> bool:
+        """Claim this deadline and set the *following* one. ``False``: another dispatcher has it."""
+        mine = DreamSchedule.objects.filter(pk=self.pk, next_dream_at=self.next_dream_at)
+        return bool(mine.update(next_dream_at=following))

@@ -39,12 +39,19 @@ from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import FileRow, counted
 from jenny.workspace.versions import commits, tracked_files
 from jenny.workspace.versions.messages import Version
-from memory import files
+from memory import files, merge
 from memory.history import cursors
 from memory.history.entries import FILE
-from memory.merge import is_history, texts
-from memory.restore.plan import is_watched, prepare
-from memory.restore.values import Prepared, Progress, Restored, RestoreRequest, RestoreServices
+from memory.merge import is_history
+from memory.restore.plan import (
+    Prepared,
+    Progress,
+    Restored,
+    RestoreRequest,
+    RestoreServices,
+    is_watched,
+    prepare,
+)
 
 # Progress at each step, in percent.
 _VERIFIED, _SAVED, _STAGED, _LOCKED, _SWAPPED = 20, 35, 80, 84, 96
@@ -263,7 +270,7 @@ class _Restore:
             data = change.new or b""
             if change.path in every:
                 name = change.path.rpartition("/")[2]
-                data = texts.merged(name, every[change.path], data)
+                data = merge.merge_archived_text(name, every[change.path], data)
             every[change.path] = data
         for path, data in every.items():
             there = prepared.present.files.get(path)

@@ -1,24 +1,100 @@
-"""Computes the effects of a restore without writing."""
+"""Plans a restore with memory's rules, without writing, and says in sentences what it does."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from jenny.text_normalisation import canonical
+from jenny.workspace import names
 from jenny.workspace.content import WRITE_BYTES
 from jenny.workspace.errors import SnapshotUnknown
 from jenny.workspace.git.objects import id_of
 from jenny.workspace.snapshots import restore_plan
 from jenny.workspace.snapshots.objects import Objects
-from jenny.workspace.snapshots.restore_plan import Source
+from jenny.workspace.snapshots.restore_plan import CurrentState, Plan, Source
 from jenny.workspace.snapshots.store import Store
-from jenny.workspace.snapshots.values import FileRow
+from jenny.workspace.snapshots.values import FileRow, Snapshot, counted
 from jenny.workspace.versions import tracked_files
+from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.undo import FilteredLines, LeftOut
 from memory import files, ledgers, suppression
 from memory.merge import Merged, is_history, is_ledger, merge_ledgers
-from memory.restore.values import Prepared
-from memory.suppression import restore_filter, tombstones
+from memory.suppression import tombstones, write_rule
+
+# Percent done, and a sentence.
+type Progress = Callable[[int, str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The plan of a restore.
+
+    ``plan`` has the change of each file. ``texts`` are the memory's files as they will be
+    written, without the lines in ``left_out`` (by path). ``merged`` are the merged ledgers.
+    ``reoffer`` are entries that Dream is shown again.
+    """
+
+    plan: Plan
+    present: CurrentState = field(repr=False)
+    texts: dict[str, bytes] = field(default_factory=dict, repr=False)
+    left_out: dict[str, tuple[LeftOut, ...]] = field(default_factory=dict)
+    merged: Merged = field(default_factory=Merged)
+    reoffer: tuple[int, ...] = ()
+    touches_memory: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        return self.plan.is_nothing and not self.merged.files
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreServices:
+    """Operations that need the database; all are called under the workspace's lock.
+
+    ``stop`` ends a Dream run under way and returns a sentence about it. ``offer`` shows entries
+    to Dream again. ``void`` invalidates pending changes and returns their count; ``unvoid``
+    reverts that when nothing was changed. ``check`` raises when the job was given up. ``hear`` is
+    told which files change before they do.
+    """
+
+    stop: Callable[[], str]
+    offer: Callable[[tuple[int, ...]], None]
+    void: Callable[[], int]
+    check: Callable[[], None]
+    hear: Callable[[Iterable[str]], None] = lambda _paths: None
+    unvoid: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreRequest:
+    """A request. ``path`` is empty for everything. ``name`` describes the source (``snapshot
+    12-1a2b3c4d``). ``expect`` is the ``token`` of the confirmed plan, empty without one.
+    ``is_same``: the source is of this workspace."""
+
+    name: str
+    path: str = ""
+    trigger: Literal["restore", "import"] = "restore"
+    account: int | None = None
+    expect: str = ""
+    is_same: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{self.path or 'everything'} from {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """The result. ``before`` is the snapshot of the previous state; ``version`` is the new
+    version of the memory files, if any of them changed."""
+
+    prepared: Prepared
+    before: Snapshot
+    version: Version | None = None
+    voided: int = 0
+    notes: tuple[str, ...] = ()
+
 
 _FOLDER = "memory"
 
@@ -133,6 +209,87 @@ def _sieve(root: Path, merged: Merged) -> Callable[[FileRow, bytes], FilteredLin
     def sieve(row: FileRow, content: bytes) -> FilteredLines:
         if files.memory_file(root, row.path) is None and files.skill_of(row.path) is None:
             return FilteredLines(content)
-        return restore_filter.sifted(content, state)
+        return write_rule.sifted(content, state)
 
     return sieve
+
+
+_SHOWN_CHARS = 160
+# Lines that are named in the answer.
+_LINES_NAMED = 5
+
+
+def entries_sentence(cursors: tuple[int, ...], *, done: bool) -> str:
+    """Say what happens to entries that Dream had read since; empty without any."""
+    if not cursors:
+        return ""
+    verb = "will be" if not done else "is" if len(cursors) == 1 else "are"
+    notes = counted(len(cursors), "note")
+    return f"{notes} that Dream had read since {verb} tried again with the next memory update."
+
+
+def voided_sentence(count: int) -> str:
+    """Say what happens to changes that waited for a person; empty without any."""
+    if not count:
+        return ""
+    changes = counted(count, "memory change")
+    return f"{changes} to review cannot be made any more; what was said is tried again."
+
+
+def left_out(prepared: Prepared) -> list[tuple[str, str, str]]:
+    """List lines that stay away: file, displayed line, id of the tombstone."""
+    rows = []
+    for path, lines in prepared.left_out.items():
+        for line in lines:
+            text = " ".join(line.text.split())
+            shown = text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+            rows.append((path, shown, line.id))
+    return rows
+
+
+def ledger_sentence(prepared: Prepared) -> str:
+    """Say that what was said is not rewound; empty when no ledger is restored."""
+    if not prepared.plan.ledgers:
+        return ""
+    return (
+        "The history, the archive and what you had forgotten are never taken back: both sides of "
+        "them are kept."
+    )
+
+
+def restored_text(name: str, path: str, done: Restored) -> str:
+    what = names.shown(path) if path else "Everything"
+    forgotten = forgotten_sentence(done.prepared)
+    but = ", but for what you had forgotten" if forgotten else ""
+    if done.prepared.is_nothing:
+        same = f"{what} is already as it was in {name}{but}. Nothing was written."
+        return f"{same} {forgotten}".rstrip()
+    plan = done.prepared.plan.message
+    return " ".join([f"{what} is as it was in {name}{but}: {plan}", *_more(done)])
+
+
+def forgotten_sentence(prepared: Prepared) -> str:
+    """List the lines that stayed away and the way to bring them back; empty without any."""
+    rows = left_out(prepared)
+    if not rows:
+        return ""
+    named = ", ".join(f"“{text}” ({one})" for _, text, one in rows[:_LINES_NAMED])
+    more = f", and {len(rows) - _LINES_NAMED:,} more" if len(rows) > _LINES_NAMED else ""
+    they = "it" if len(rows) == 1 else "them"
+    return (
+        f"{counted(len(rows), 'line')} stayed away, since you had {they} forgotten: {named}{more}. "
+        f"To have {they} back, choose “Allow again” on the page of this restore, or "
+        f"`manage.py forget --lift ID`, and restore once more."
+    )
+
+
+def _more(done: Restored) -> Iterator[str]:
+    yield "How it was before is kept in a snapshot."
+    for message in (
+        forgotten_sentence(done.prepared),
+        entries_sentence(done.prepared.reoffer, done=True),
+        voided_sentence(done.voided),
+        *done.notes,
+    ):
+        if message:
+            yield message

@@ -13,7 +13,7 @@ from jenny.workspace.write_rules import Actor
 from memory import archive, suppression
 from memory.errors import CursorBroken
 from memory.facts import Fact
-from memory.history import cursors, lookup
+from memory.history import cursors, reader
 from memory.models import DreamRun
 from memory.paraphrases import ParaphraseMatcher
 from memory.services.dream.run_store import queue_entries
@@ -87,7 +87,7 @@ def _only_in_history(root: Path, stone: Tombstone) -> list[int]:
         return []
     found: list[int] = []
     room = _MOST_CHARS
-    for entry in lookup.newest_first(root):
+    for entry in reader.newest_first(root):
         near = [line for line in entry.content.split("\n") if words.may_be_in(line)]
         if any(map(says, near)):
             found.append(entry.cursor)

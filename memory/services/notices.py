@@ -8,7 +8,7 @@ from jenny.accounts.services.notices import Notice
 from jenny.workspace import config, paths, transactions
 from jenny.workspace.check import Finding
 from jenny.workspace.snapshots import retention
-from memory import ledger_check
+from memory import checks
 from memory.approvals.values import LargePruneNotice
 from memory.dream.reports import outcomes
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState
@@ -97,7 +97,7 @@ def dream_notices(workspace: Workspace) -> Iterator[Notice]:
 
 def ledger_notices(workspace: Workspace) -> Iterator[Notice]:
     """Say what counts while such a file is damaged (``jenny.accounts.services.notices``)."""
-    for number, message in enumerate(ledger_check.sentences(workspace.root)):
+    for number, message in enumerate(checks.sentences(workspace.root)):
         yield Notice(key=f"ledgers:{number}", kind="warning", text=f"{message} {_CURE}")
 
 

@@ -13,10 +13,9 @@ from jenny.accounts.models import Workspace
 from jenny.workspace import ledger_queue, retention
 from jenny.workspace.errors import WorkspaceError
 from memory import provenance
-from memory.history import lookup
+from memory.history import reader
 from memory.models import LineOrigin, TurnChange
-from memory.provenance.record import PAGE, unpacked
-from memory.provenance.values import Writing
+from memory.provenance import PAGE, Writing, unpack_content
 from memory.services.dream.db_connection import release_db_connection
 
 log = logging.getLogger(__name__)
@@ -139,7 +138,7 @@ def _keep(workspace: Workspace, rows: list[dict[str, Any]]) -> None:
 def _keep_contents(workspace: Workspace, row: dict[str, Any]) -> None:
     """Store a turn's change of a file: the first content stays, the last one is updated."""
     with contextlib.suppress(ValueError, zlib.error):
-        before, after = unpacked(row["before"]), unpacked(row["after"])
+        before, after = unpack_content(row["before"]), unpack_content(row["after"])
         at = datetime.fromisoformat(row["at"])
         mine = TurnChange.objects.filter(workspace=workspace, run=row["run"], path=row["path"])
         if not mine.exists():
@@ -168,7 +167,7 @@ def _there(root: Path, rows: list[dict[str, Any]]) -> frozenset[int] | None:
     """Return which of the named entries exist; ``None`` when that is unknown now."""
     named = {one for row in rows for one in row["sources"] if type(one) is int}
     try:
-        return frozenset(lookup.by_cursor(root, named))
+        return frozenset(reader.find_by_cursor(root, named))
     except WorkspaceError:
         return None
 

@@ -3,7 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -20,6 +20,7 @@ from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services import jobs
 from jenny.workspace import paths, transactions
 from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.names import shown
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.restore_plan import SnapshotSource
 from jenny.workspace.snapshots.store import Store
@@ -29,9 +30,20 @@ from jenny.workspace.versions.write_log import RunNote
 from memory.dream import finalize
 from memory.history import cursors
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState, StagedHunk
-from memory.restore import engine, messages
-from memory.restore.plan import prepare
-from memory.restore.values import Prepared, Progress, Restored, RestoreRequest, RestoreServices
+from memory.restore import engine, plan
+from memory.restore.plan import (
+    Prepared,
+    Progress,
+    Restored,
+    RestoreRequest,
+    RestoreServices,
+    entries_sentence,
+    ledger_sentence,
+    left_out,
+    prepare,
+    restored_text,
+    voided_sentence,
+)
 from memory.services import approvals
 from memory.services.dream import recovery
 from memory.services.dream.run_store import queue_entries
@@ -111,7 +123,7 @@ def run_restore(job: Job) -> jobs.JobEnd:
     store = store_of(job.workspace)
     with store.open() as repo:
         source = described(job.workspace, store.get(repo, name))
-    message = messages.restored_text(source, path, done)
+    message = plan.restored_text(source, path, done)
     return jobs.JobEnd(message, _result(done, name, path))
 
 
@@ -248,7 +260,7 @@ def after_death(job: Job) -> str:
             commits.commit_pending(root)
         _, prepared = preview(workspace, name, path)
     if prepared.is_nothing:
-        but = messages.forgotten_sentence(prepared)
+        but = plan.forgotten_sentence(prepared)
         if but:
             same = "every file is as it was in the snapshot, but for what you had forgotten."
             return f"The restore itself is finished: {same} {but}"
@@ -280,7 +292,7 @@ def _result(done: Restored, name: str, path: str) -> dict[str, Any]:
             {"href": f"{diff}{query}", "label": "What changed"},
         ]
     lists = []
-    if rows := messages.left_out(done.prepared):
+    if rows := plan.left_out(done.prepared):
         title = "Left out, since you had it forgotten"
         lists.append(
             {"title": title, "rows": [f"{file}: {text}" for file, text, _ in rows[:_ROWS]]}
@@ -335,3 +347,78 @@ class ApprovalInvalidation:
 
     def _entries(self) -> "QuerySet[DreamEntry]":
         return DreamEntry.objects.filter(workspace=self.workspace)
+
+
+# Files of each kind that a plan lists on a terminal.
+MOST_NAMES = 200
+
+type Answer = dict[str, Any]
+
+
+def answer(workspace: Workspace, options: dict[str, Any]) -> tuple[Snapshot, Answer]:
+    """Return the snapshot and the command's answer.
+
+    Raises:
+        WorkspaceError: nothing was changed.
+    """
+    path = options["path"].strip("/")
+    note_edits(workspace)
+    shot, found = preview(workspace, options["snapshot"], path)
+    waiting = waiting_hunks(workspace) if found.touches_memory else 0
+    told: Answer = {"path": path} | _plan_facts(found)
+    lines = _plan_lines(found, waiting)
+    if not options["yes"]:
+        if not found.is_nothing:
+            lines.append("Nothing was changed. Do it with: snapshot restore … --yes")
+        return shot, told | {"message": "\n".join(lines), "restored": False}
+    done = by_command(workspace, shot.id, path, progress=_silent)
+    said = restored_text(described(workspace, shot), path, done)
+    if not done.prepared.is_nothing:
+        said += f"\nBack again: snapshot restore {done.before.id} --yes"
+    return shot, told | _plan_facts(done.prepared) | {
+        "message": said,
+        "restored": not done.prepared.is_nothing,
+        "before": done.before.id,
+        "version": done.version.sha if done.version else None,
+        "notes": list(done.notes),
+    }
+
+
+def _silent(percent: int, doing: str) -> None:
+    """Ignore progress: a command prints the result only."""
+
+
+def _plan_lines(found: Prepared, waiting: int) -> list[str]:
+    plan = found.plan
+    lines = [plan.forecast]
+    for mark, rows in (("~", plan.changed), ("+", plan.added), ("−", plan.removed)):
+        lines += [f"{mark} {shown(row.path)}" for row in rows[:MOST_NAMES]]
+        if len(rows) > MOST_NAMES:
+            lines.append(f"{mark} … {len(rows) - MOST_NAMES:,} more; --json has all of them.")
+    lines += [f"  {row.message}" for row in plan.left]
+    lines += [
+        f"  Stays away, as you had it forgotten ({path}): {text}"
+        for path, text, _ in left_out(found)
+    ]
+    told = (
+        ledger_sentence(found),
+        entries_sentence(found.reoffer, done=False),
+        voided_sentence(waiting),
+    )
+    return [*lines, *filter(None, told)]
+
+
+def _plan_facts(found: Prepared) -> Answer:
+    plan = found.plan
+    return {
+        "changed": [row.path for row in plan.changed],
+        "added": [row.path for row in plan.added],
+        "removed": [row.path for row in plan.removed],
+        "same": plan.same,
+        "left": [asdict(row) for row in plan.left],
+        "left_out": [
+            {"path": path, "text": text, "id": one} for path, text, one in left_out(found)
+        ],
+        "merged": sorted(found.merged.files),
+        "reoffered": list(found.reoffer),
+    }

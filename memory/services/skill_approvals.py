@@ -3,7 +3,7 @@
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.write_rules import Actor
-from memory import approved_skills, skills
+from memory import skills
 from memory.approvals.values import Outcome
 from memory.skills import Skill
 
@@ -32,9 +32,9 @@ def approve_skill(
             "agreed to. Look at it again."
         )
         return Outcome(ok=False, message=message)
-    if found.waits(approved_skills.approved(workspace.root)):
+    if found.waits(skills.approved_versions(workspace.root)):
         try:
-            approved_skills.approve(workspace.root, path, version, _person(account, kind))
+            skills.approve_skill(workspace.root, path, version, _person(account, kind))
         except WorkspaceError as error:
             return Outcome(ok=False, message=error.message)
     message = f"The skill “{found.name}” is read in every conversation from now on."
@@ -48,9 +48,9 @@ def withdraw_skill(
     found = _found(workspace, path)
     if found is None:
         return _refused(path)
-    if not found.waits(approved_skills.approved(workspace.root)):
+    if not found.waits(skills.approved_versions(workspace.root)):
         try:
-            approved_skills.withdraw(workspace.root, path, _person(account, kind))
+            skills.withdraw_approval(workspace.root, path, _person(account, kind))
         except WorkspaceError as error:
             return Outcome(ok=False, message=error.message)
     message = f"The skill “{found.name}” is only listed from now on, until you agree to it."

@@ -17,7 +17,7 @@ from memory import files, ledgers, skills
 from memory.approvals.values import Act
 from memory.archive import write_rule
 from memory.facts import Fact, facts, normal, stated
-from memory.history import cursors, lookup
+from memory.history import cursors, reader
 from memory.models import StagedHunk
 from memory.services.dream.run_store import queue_entries
 from memory.suppression import tombstones
@@ -66,7 +66,7 @@ def keep_unsourced_facts(workspace: Workspace, rows: Sequence[StagedHunk]) -> No
     no longer has them."""
     root = paths.real_root(workspace.root)
     standing = _standing(root)
-    known = lookup.by_cursor(root, {cursor for row in rows for cursor in row.sources})
+    known = reader.find_by_cursor(root, {cursor for row in rows for cursor in row.sources})
     for row in rows:
         if row.sources and known.keys() >= set(row.sources):
             continue

@@ -14,10 +14,17 @@ from jenny.workspace.versions.messages import Version
 from memory import files
 from memory.errors import NoSuchLine
 from memory.facts import Fact, decoded, digest, digests, facts
-from memory.history import edited_entries, lookup
-from memory.provenance.lines import derive
-from memory.provenance.record import TURN
-from memory.provenance.values import Anchor, Speech, Why, WhyEntry, Writing, speech
+from memory.history import edited_entries, reader
+from memory.provenance import (
+    TURN,
+    Anchor,
+    SourceConversation,
+    Why,
+    WhyEntry,
+    Writing,
+    derive_origins,
+    find_source_messages,
+)
 from memory.services import origins
 from memory.versions import version_title
 
@@ -105,7 +112,7 @@ def _from_versions(
     version = lines[fact.first - 1].version if fact.first <= len(lines) else None
     if version is not None or old is None:
         return (), version
-    rows = derive([Change(path, old, data, Actor("outside"), root)])
+    rows = derive_origins([Change(path, old, data, Actor("outside"), root)])
     sought = digest(fact.text)
     return next((row.was for row in rows if row.digest == sought), ()), None
 
@@ -115,7 +122,7 @@ def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry,
     root = workspace.root
     cursors = sorted({one for row in writes for one in row.sources}, reverse=True)[:MOST_ENTRIES]
     try:
-        there = lookup.by_cursor(root, cursors)
+        there = reader.find_by_cursor(root, cursors)
     except WorkspaceError:
         there = {}
     found = []
@@ -123,7 +130,7 @@ def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry,
         entry = there.get(cursor)
         said = None
         if entry is not None and entry.messages and entry.conversation:
-            said = speech(
+            said = find_source_messages(
                 Anchor(
                     root,
                     conversation=entry.conversation,
@@ -135,9 +142,11 @@ def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry,
     return tuple(found)
 
 
-def _speech(root: Path, writes: Sequence[Writing]) -> tuple[Speech, ...]:
+def _speech(root: Path, writes: Sequence[Writing]) -> tuple[SourceConversation, ...]:
     runs = dict.fromkeys(row.run for row in writes if row.run.startswith(TURN))
-    return tuple(said for run in runs if (said := speech(Anchor(root, run=run))) is not None)
+    return tuple(
+        said for run in runs if (said := find_source_messages(Anchor(root, run=run))) is not None
+    )
 
 
 def _told(found: Why) -> str:
@@ -191,7 +200,7 @@ def _entry(row: WhyEntry) -> list[str]:
     return lines + (_messages(row.speech) if row.speech else [])
 
 
-def _messages(found: Speech) -> list[str]:
+def _messages(found: SourceConversation) -> list[str]:
     title = f"“{found.title}”" if found.title else "a conversation"
     lines = [f"Said in {title}:"]
     for row in found.said:

@@ -26,7 +26,7 @@ from memory.facts import (
 )
 from memory.paraphrases import ParaphraseMatcher, is_value, names_people
 from memory.suppression import tombstones
-from memory.suppression.clauses import cut_clause, has_clauses
+from memory.suppression.hide import cut_clause, has_clauses
 from memory.suppression.tombstones import Tombstone
 from memory.text_similarity import Index, is_near
 

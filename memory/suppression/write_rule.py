@@ -4,18 +4,65 @@ it, and unattended writers may not write it."""
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from jenny.workspace import names
-from jenny.workspace.errors import WriteRefused
+from jenny.workspace.errors import UndoRefused, WriteRefused
 from jenny.workspace.versions import tracked_files
+from jenny.workspace.versions.undo import FilteredLines, LeftOut
 from jenny.workspace.write_rules import Change
 from memory import files
 from memory.approvals.diff import find_replacements
 from memory.facts import Fact, decoded, facts, normal, stated, units
 from memory.paraphrases import ParaphraseMatcher
-from memory.suppression import restore_filter, tombstones
-from memory.suppression.tombstones import PATH, Tombstone
+from memory.suppression import tombstones
+from memory.suppression.hide import filtered
+from memory.suppression.tombstones import PATH, State, Tombstone
 from memory.text_similarity import Index, is_typo_of
+
+_MARK = b"\xef\xbb\xbf"
+
+
+def lifted(state: State, data: bytes | None) -> list[str]:
+    """Return the ids of replaced texts that the restored content has."""
+    replaced = [row for row in state.active if row.is_replaced]
+    if not replaced:
+        return []
+    back = State(tuple(replaced))
+    return [stone.id for fact in stated(data) if (stone := back.match(fact)) is not None]
+
+
+def filter_forgotten(root: Path, path: str, data: bytes) -> FilteredLines:
+    """Return a memory file's or skill's content without forgotten lines; other files unchanged.
+
+    All other bytes stay, also invalid UTF-8.
+
+    Raises:
+        UndoRefused: the tombstones cannot be read now.
+    """
+    if files.memory_file(root, path) is None and files.skill_of(path) is None:
+        return FilteredLines(data)
+    return sifted(data, tombstones.state(root))
+
+
+def sifted(data: bytes, state: State) -> FilteredLines:
+    """Return the content without forgotten lines; lines that a person only replaced come back.
+
+    Raises:
+        UndoRefused: the tombstones cannot be read now.
+    """
+    if state.problem:
+        message = f"{state.problem} Until it can be, nothing is undone. Nothing was changed."
+        raise UndoRefused(message)
+    mark = _MARK if data.startswith(_MARK) else b""
+    found = filtered(state.for_restores, data.removeprefix(mark).decode("utf-8", "surrogateescape"))
+    if not found.left_out:
+        return FilteredLines(data)
+    return FilteredLines(
+        mark + found.text.encode("utf-8", "surrogateescape"),
+        tuple(LeftOut(text, stone.id) for text, stone in found.left_out),
+    )
+
 
 # Actors whose removals add tombstones and whose additions lift them.
 PEOPLE = frozenset({"browser", "outside"})
@@ -79,7 +126,7 @@ def remember_removals(changes: Sequence[Change]) -> list[Change]:
         return []
     if actor.kind == "restore":
         now = tombstones.state(root)
-        back = [one for row in watched for one in restore_filter.lifted(now, row.new)]
+        back = [one for row in watched for one in lifted(now, row.new)]
         return tombstones.remove_tombstones(root, back, actor, "restored")
     dead = [row for change in watched for row in _buried(change, changes)]
     found = tombstones.add_tombstones(root, dead, actor)

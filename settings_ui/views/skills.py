@@ -15,9 +15,10 @@ from jenny.markdown import front_matter
 from jenny.markdown.render import render as markdown
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
-from memory import consents, disabled_skills, files, pins
+from memory import consents, files, pins
 from memory.errors import NotPinned
 from memory.services import skill_approvals
+from memory.skills import switch_skill
 from settings_ui import skills
 from settings_ui.skills import Row
 
@@ -128,7 +129,7 @@ def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tup
 
 def _switched(root: Path, row: Row, actor: Actor, *, off: bool) -> str:
     one = row.skill
-    changed = disabled_skills.switch(root, one.name, actor, off=off)
+    changed = switch_skill(root, one.name, actor, off=off)
     if one.disabled and not off:
         return f"The header of {one.path} still switches it off: disabled is true there."
     said = "not read from now on" if off else "read again"

@@ -10,12 +10,12 @@ import yaml
 from jenny.workspace.errors import WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from jenny.workspace.seed import seed
-from memory import archive, recall_text, suppression, write_rules
+from memory import archive, suppression, write_rules
 from memory.archive import write_rule
-from memory.archive.prompt import block
+from memory.archive.store import block
 from memory.errors import NotArchived
 from memory.facts import normal
-from memory.recall import recall
+from memory.recall import format_plain, recall
 
 KINDS = ("chat", "dream", "review", "browser", "command", "restore", "outside")
 USER = b"""\
@@ -302,10 +302,10 @@ def test_archived_texts_say_what_replaced_them(root):
         "Owns a boat": f"removed on {day} by Dream",
     }
     assert "Plays the viola daily" not in [row.text for row in archive.removed(root)]
-    shown = recall_text.plain(recall(root, "Meyer"))
+    shown = format_plain(recall(root, "Meyer"))
     assert f"corrected on {day}, now: Dentist: Dr Weiss in Graz" in shown
     suppression.forget(root, "Dentist: Dr Weiss in Graz", Actor("command"))
-    assert "Weiss" not in recall_text.plain(recall(root, "Meyer"))
+    assert "Weiss" not in format_plain(recall(root, "Meyer"))
 
 
 def test_archived_texts_of_earlier_versions_are_read(root):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from jenny.agent.errors import ToolProblem
-from memory import artifacts, memory_check
+from memory import artifacts, checks
 from memory.dream.tools.drafts import Step
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 
@@ -58,9 +58,7 @@ def test_what_is_there_is_named(root: Path) -> None:
     )
     (root / "USER.md").write_text(text)
     found = [
-        row.message
-        for row in memory_check.check_memory(root, repair=False)
-        if row.path == "USER.md"
+        row.message for row in checks.check_memory(root, repair=False) if row.path == "USER.md"
     ]
     for part in (
         "Line 3 holds a tag",
@@ -74,4 +72,4 @@ def test_what_is_there_is_named(root: Path) -> None:
 
 def test_a_new_workspace_has_none(root: Path) -> None:
     """The templates are fine as they are."""
-    assert list(memory_check.check_memory(root, repair=False)) == []
+    assert list(checks.check_memory(root, repair=False)) == []

@@ -10,7 +10,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.write_rules import Change
 from memory import archive, suppression, write_rules
 from memory.facts import digest, digests, earlier_digest
-from memory.provenance.lines import derive
+from memory.provenance import derive_origins
 
 GRANDSON = "राम का पोता डॉक्टर है"
 FATHER = "राम का पिता डॉक्टर है"
@@ -78,5 +78,5 @@ def test_an_archived_text_of_an_earlier_version_is_found(root: Path) -> None:
 def test_lines_are_followed_to_rows_of_an_earlier_version(root: Path) -> None:
     """A reworded line names both digests of the one that it was."""
     old, new = f"- {GRANDSON}\n".encode(), f"- {GRANDSON} अब\n".encode()
-    rows = derive([Change("USER.md", old, new, Actor("dream"), root)])
+    rows = derive_origins([Change("USER.md", old, new, Actor("dream"), root)])
     assert set(digests(GRANDSON)) <= {one for row in rows for one in row.was}

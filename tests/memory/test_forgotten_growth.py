@@ -17,7 +17,7 @@ from memory import ledgers, suppression
 from memory.history import log, upcoming
 from memory.history.entries import NewHistoryEntry
 from memory.paraphrases import ParaphraseMatcher
-from memory.suppression import PATH, clauses, tombstones
+from memory.suppression import PATH, hide, tombstones
 from memory.suppression.hide import visible_line
 from memory.suppression.tombstones import State, tombstone
 
@@ -160,7 +160,7 @@ def calls_of(act: Callable[[], object], path: str) -> int:
 def test_cutting_a_line_into_clauses_grows_with_the_line(part: str) -> None:
     """Four times as many brackets and separators take about four times the calls."""
     few, many = (
-        calls_of(lambda count=count: clauses.has_clauses(part * count), clauses.__file__)
+        calls_of(lambda count=count: hide.has_clauses(part * count), hide.__file__)
         for count in (100, 400)
     )
     assert many <= 5 * few + 100

@@ -6,7 +6,7 @@ import pytest
 
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory import approved_skills, consents, disabled_skills, ledger_check, pins, skills
+from memory import checks, consents, pins, skills
 
 PERSON = Actor("browser")
 
@@ -30,13 +30,13 @@ def tear(root: Path, path: str, keep: int) -> bytes:
 
 
 def said(root: Path) -> str:
-    return " ".join(ledger_check.sentences(root))
+    return " ".join(checks.sentences(root))
 
 
 def repair(root: Path, path: str) -> None:
     """Set the damaged lines aside; they are kept, and the ledger is whole again."""
     damaged = (root / path).read_bytes().splitlines()[-1]
-    (found,) = ledger_check.check_ledgers(root, repair=True)
+    (found,) = checks.check_ledgers(root, repair=True)
     assert (found.path, found.repaired) == (path, True)
     assert damaged in (root / f"{path}.damaged").read_bytes()
     assert damaged not in (root / path).read_bytes().splitlines()
@@ -51,7 +51,7 @@ def test_a_withdrawn_consent_does_not_come_back(root: Path, keep: int) -> None:
     before = tear(root, consents.PATH, keep)
     assert not consents.given(root)
     assert consents.PATH in said(root)
-    (found,) = ledger_check.check_ledgers(root, repair=False)
+    (found,) = checks.check_ledgers(root, repair=False)
     assert "Line 2" in found.message
     assert found.is_open
     assert (root / consents.PATH).read_bytes() == before
@@ -73,40 +73,40 @@ def test_a_consent_that_is_given_after_a_torn_line_holds(root: Path) -> None:
 def test_a_yes_before_a_torn_line_is_asked_for_again(root: Path) -> None:
     """A skill of Dream's that was agreed to is only listed until then."""
     path = "skills/report/SKILL.md"
-    approved_skills.approve(root, path, "v1", PERSON)
-    approved_skills.withdraw(root, path, PERSON)
-    tear(root, approved_skills.PATH, 12)
-    assert not approved_skills.approved(root)
-    repair(root, approved_skills.PATH)
-    assert not approved_skills.approved(root)
-    approved_skills.approve(root, path, "v1", PERSON)
-    assert approved_skills.approved(root) == {(path, "v1")}
+    skills.approve_skill(root, path, "v1", PERSON)
+    skills.withdraw_approval(root, path, PERSON)
+    tear(root, skills.APPROVALS_PATH, 12)
+    assert not skills.approved_versions(root)
+    repair(root, skills.APPROVALS_PATH)
+    assert not skills.approved_versions(root)
+    skills.approve_skill(root, path, "v1", PERSON)
+    assert skills.approved_versions(root) == {(path, "v1")}
 
 
 @pytest.mark.parametrize(("keep", "others_stay"), [(4, False), (35, True)])
 def test_a_skill_stays_off(root: Path, keep: int, *, others_stay: bool) -> None:
     """The one that a torn line names; where it names none, every skill, until it is switched on."""
-    disabled_skills.switch(root, "report", PERSON, off=True)
-    tear(root, disabled_skills.PATH, keep)
+    skills.switch_skill(root, "report", PERSON, off=True)
+    tear(root, skills.DISABLED_PATH, keep)
     names = {skill.name for skill in skills.listing(root)}
     assert "report" not in names
     assert ("travel" in names) is others_stay
     assert "report" not in skills.blocks(root)[1].text
-    repair(root, disabled_skills.PATH)
+    repair(root, skills.DISABLED_PATH)
     assert {skill.name for skill in skills.listing(root)} == names
-    disabled_skills.switch(root, "report", PERSON, off=False)
+    skills.switch_skill(root, "report", PERSON, off=False)
     assert "report" in {skill.name for skill in skills.listing(root)}
 
 
 @pytest.mark.parametrize("data", [b"\0" * 100, b"\xff\xfe\n"])
 def test_a_file_of_no_sense_switches_no_skill_on(root: Path, data: bytes) -> None:
     """As a crashed disk leaves it."""
-    disabled_skills.switch(root, "report", PERSON, off=True)
-    (root / disabled_skills.PATH).write_bytes(data)
-    assert "report" in disabled_skills.names_off(root)
-    disabled_skills.switch(root, "travel", PERSON, off=False)
-    assert "travel" not in disabled_skills.names_off(root)
-    assert (root / disabled_skills.PATH).read_bytes().startswith(data.rstrip(b"\n"))
+    skills.switch_skill(root, "report", PERSON, off=True)
+    (root / skills.DISABLED_PATH).write_bytes(data)
+    assert "report" in skills.disabled_skills(root)
+    skills.switch_skill(root, "travel", PERSON, off=False)
+    assert "travel" not in skills.disabled_skills(root)
+    assert (root / skills.DISABLED_PATH).read_bytes().startswith(data.rstrip(b"\n"))
 
 
 @pytest.mark.parametrize("keep", [6, 30, 60])

@@ -8,7 +8,7 @@ import pytest
 from jenny.workspace import check, config, seed
 from jenny.workspace.check import Finding, check_workspace
 from jenny.workspace.files import Actor, open_workspace
-from memory.memory_check import check_memory
+from memory.checks import check_memory
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,7 +7,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import RunNote, begin_run, commit_pending, commit_run
 from jenny.workspace.versions.undo import LeftOut, plan_undo, undo
 from memory import suppression, write_rules
-from memory.suppression.restore_filter import filter_forgotten
+from memory.suppression.write_rule import filter_forgotten
 
 CATS = "Has two cats at home"
 SKILL = b"---\nname: tea\ndescription: Makes tea\n---\r\nBoil the water first.\r\n\r\n- " + (

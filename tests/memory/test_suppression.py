@@ -9,13 +9,13 @@ from jenny.chat.tools import toolbox_for
 from jenny.workspace.errors import WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, Workspace, open_workspace
 from jenny.workspace.versions.commits import commit_pending
-from memory import archive, integrity, paraphrases, pins, prompt_files, suppression, write_rules
+from memory import archive, checks, paraphrases, pins, prompt_files, suppression, write_rules
 from memory.errors import NotArchived, NotForgotten
 from memory.history import log
 from memory.history import prompt as pending
 from memory.history.entries import NewHistoryEntry
 from memory.recall import recall
-from memory.suppression import restore_filter
+from memory.suppression import write_rule
 
 NUTS = b"- Allergic to nuts since childhood, says Ana\n"
 OTHER_WORDS = "- Cannot eat walnuts\n"
@@ -346,7 +346,7 @@ def test_every_store_of_a_text_is_known(root):
         if path.is_file() and ".git" not in path.parts and b"since childhood" in path.read_bytes()
     }
     assert holding > {"memory/history.jsonl", "memory/.forgotten.jsonl", "memory/.pins.jsonl"}
-    assert holding <= set(integrity.stores(root))
+    assert holding <= set(checks.stores(root))
 
 
 def test_listening_is_by_sentences():
@@ -425,7 +425,7 @@ def test_the_rest_of_a_line_stays_however_it_is_written(root, line, asked, left)
     (row,) = suppression.forget(root, asked, Actor("command")).lines
     assert (root / path).read_bytes() == after
     assert not row.is_whole
-    restored = restore_filter.filter_forgotten(root, path, before).data
+    restored = write_rule.filter_forgotten(root, path, before).data
     assert b" ".join(restored.split()) == b" ".join(after.split())
     suppression.forget(root, row.new, Actor("command"))
     assert (root / path).read_bytes() == b"# Memory\n\n\n- Sails\n"

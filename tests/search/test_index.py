@@ -12,8 +12,7 @@ from jenny.workspace.files import Actor, open_workspace
 from memory import search_sources, suppression
 from memory.history import log
 from memory.history.entries import NewHistoryEntry
-from memory.recall import Recalled, recall
-from memory.recall_text import plain
+from memory.recall import Recalled, format_plain, recall
 from memory.search_sources import KINDS
 
 
@@ -85,7 +84,7 @@ def test_what_fits_best_comes_first_with_its_place_and_day(
     found = look("Does the kayak stand in the garden shed?")
     assert found.found[0].kind == "history"
     assert {row.kind for row in found.found} == {"history", "wiki", "file", "skill"}
-    told = plain(found)
+    told = format_plain(found)
     assert "- entry 1, " in told
     assert "- wikis/bees/wiki/hive.md, line 3: " in told
 
@@ -128,9 +127,9 @@ def test_nothing_forgotten_is_shown(root: Path, look: Callable[[str], Recalled])
     log.append(root, [NewHistoryEntry("- Allergic to nuts since 2011\n- Plays the viola")])
     assert "nuts" in texts(look("nuts"))
     suppression.forget(root, "Allergic to nuts since 2011", Actor("command"))
-    assert "nuts" not in plain(look("nuts"))
+    assert "nuts" not in format_plain(look("nuts"))
     assert "viola" in texts(look("viola"))
-    assert "nuts" not in plain(look("viola"))
+    assert "nuts" not in format_plain(look("viola"))
 
 
 LONG = "Ana has a very long story about the harbour. " * 30
@@ -156,11 +155,11 @@ def test_what_reading_a_file_hides_is_not_found(
     suppression.forget(root, "PLAYS golf", Actor("command"))
     write(root, path, text)
     for query in ("lake", "plays", "golf", "Tom dentist story"):
-        found = plain(look(query))
+        found = format_plain(look(query))
         assert "PLAYS" not in found
         assert "golf" not in found
-    assert path in plain(look("lake"))
-    assert "lake" in plain(look("lake"))
+    assert path in format_plain(look("lake"))
+    assert "lake" in format_plain(look("lake"))
 
 
 def test_one_workspace_finds_nothing_of_another(root: Path, store: PassageStore) -> None:
@@ -201,7 +200,7 @@ def test_any_query_gives_results_or_a_sentence(
 ) -> None:
     """Operators, signs, long and broken texts are words or nothing."""
     write(root, "USER.md", "- Plays the viola\n")
-    assert plain(look(query))
+    assert format_plain(look(query))
 
 
 def test_only_common_words_are_looked_for_when_there_are_no_others() -> None:

@@ -17,7 +17,7 @@ from jenny.accounts.services import jobs
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.workspace.files import open_workspace
 from jenny.workspace.write_rules import Actor
-from memory import archive, pins, recall, recall_text, suppression
+from memory import archive, pins, recall, suppression
 from memory.models import DreamEntry, DreamRun
 from memory.services.dream import dry_run, run_store, runs
 from tests.model_server import Call
@@ -568,8 +568,8 @@ def test_the_archive_says_what_stands_in_a_file_again(client: Client, dreams: Dr
         assert "again" in words(page)
         assert "/back" not in page
     found = recall.recall(dreams.root, "hives")
-    assert f"it stands in {MEMORY} again" in recall_text.plain(found)
-    assert "Bring it back" not in recall_text.markdown(found, lambda _: "x")
+    assert f"it stands in {MEMORY} again" in recall.format_plain(found)
+    assert "Bring it back" not in recall.format_markdown(found, lambda _: "x")
     workspace.write(MEMORY, b"# Memory\n")
     assert "Bring back" in words(get(client, "/memory/archive/"))
 

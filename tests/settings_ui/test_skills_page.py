@@ -9,7 +9,7 @@ from jenny.accounts.models import Account
 from jenny.workspace.content import version_of
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory import consents, disabled_skills, skills
+from memory import consents, skills
 from settings_ui.skills import Row, list_skills
 from tests.settings_ui.test_models_page import said
 
@@ -88,7 +88,7 @@ def test_a_skill_that_is_switched_off_is_in_no_prompt(
     assert name not in {one.name for one in skills.listing(root)}
     assert row(root, name).tokens == 0
     assert file.read_text() == MINE
-    assert (root / disabled_skills.PATH).exists()
+    assert (root / skills.DISABLED_PATH).exists()
     assert "was so already" in change(client, name, "off")
     assert "is read again" in change(client, name, "on")
     assert name in prompt(root)
@@ -162,4 +162,4 @@ def test_wrong_acts_and_strangers(client: Client, ana: Account, root: Path) -> N
     bob.force_login(Account.objects.make_account("bob", "a long enough password", "UTC"))
     assert bob.get(f"{PAGE}tea/").status_code == 404
     assert bob.post(f"{PAGE}tea/change", {"act": "off"}).status_code == 404
-    assert not disabled_skills.names_off(root)
+    assert not skills.disabled_skills(root)

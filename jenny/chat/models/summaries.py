@@ -6,7 +6,7 @@ from django.utils.functional import cached_property
 
 from jenny.chat.entry_views import EntryView, Fact, facts_of, views
 from jenny.workspace.errors import WorkspaceError
-from memory.history import lookup
+from memory.history import reader
 
 
 class Summary(models.Model):
@@ -42,7 +42,7 @@ class Summary(models.Model):
     def entries(self) -> tuple[EntryView, ...]:
         root = self.conversation.workspace.root
         try:
-            return views(self.cursors, lookup.by_cursor(root, self.cursors))
+            return views(self.cursors, reader.find_by_cursor(root, self.cursors))
         except WorkspaceError:
             return views(self.cursors, {})
 

@@ -18,11 +18,11 @@ from jenny.text_normalisation import fold
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
-from memory import archive, notes, recall, recall_text, skills, suppression, versions
+from memory import archive, notes, recall, skills, suppression, versions
 from memory.dream.prompts import guide
 from memory.errors import NotForgotten
 from memory.notes import About
-from memory.recall_text import literal
+from memory.recall import escape_text
 from wikis import names, wikis_block
 from wikis.wikis_block import NO_SCOPE
 
@@ -177,7 +177,8 @@ def list_projects(chat: Conversation, argument: str) -> str:
         return "There is no project yet. [Make one](/settings/projects/), and talk in it."
     if not argument:
         rows = [
-            f"- [{literal(row.name)}]({_in_project(row.name)}): {literal(row.scope or NO_SCOPE)}"
+            f"- [{escape_text(row.name)}]({_in_project(row.name)}): "
+            f"{escape_text(row.scope or NO_SCOPE)}"
             f"{' **(here)**' if row.name == chat.project else ''}"
             for row in wikis
         ]
@@ -185,15 +186,15 @@ def list_projects(chat: Conversation, argument: str) -> str:
     twin = names.clash(argument, [row.name for row in wikis])
     if not twin:
         return (
-            f"There is no project {literal(argument[:80])}. `/project` lists them; a new one is "
-            "made in [Settings → Projects](/settings/projects/)."
+            f"There is no project {escape_text(argument[:80])}. `/project` lists them; a new one "
+            "is made in [Settings → Projects](/settings/projects/)."
         )
     newest = Conversation.objects.filter(workspace=chat.workspace, project=twin)
     found = newest.exclude(pk=chat.pk).order_by("-active_at").first()
-    rows = [f"[Begin a conversation in {literal(twin)}]({_in_project(twin)})."]
+    rows = [f"[Begin a conversation in {escape_text(twin)}]({_in_project(twin)})."]
     if found is not None:
         url = reverse("chat:conversation", args=[found.pk])
-        rows.append(f"The last one there: [{literal(str(found))}]({url}).")
+        rows.append(f"The last one there: [{escape_text(str(found))}]({url}).")
     return " ".join(rows)
 
 
@@ -226,12 +227,12 @@ def remember(chat: Conversation, argument: str) -> str:
             chat.workspace.root, argument, about, zone=owner.time_zone, by_person=True
         )
     except WorkspaceError as error:
-        return literal(error.message)
+        return escape_text(error.message)
     page = reverse("chat:entry", args=[done.entry.cursor])
     secrets = ", ".join(hit.kind for hit in done.secrets)
-    left_out = f" A secret was left out of it: {literal(secrets)}." if secrets else ""
+    left_out = f" A secret was left out of it: {escape_text(secrets)}." if secrets else ""
     return (
-        f"Remembered: {notes.quoted(literal(notes.said(done.entry)))} All chats know it now "
+        f"Remembered: {notes.quoted(escape_text(notes.said(done.entry)))} All chats know it now "
         f"([details]({page})).{left_out}"
     )
 
@@ -247,13 +248,15 @@ def forget(chat: Conversation, argument: str) -> str:
         done = suppression.forget(chat.workspace.root, argument, actor)
     except NotForgotten as error:
         if not error.lines:
-            return literal(error.message)
+            return escape_text(error.message)
         return _which_lines(error.lines, suppression.choice_page(argument, f"chat {chat.pk}"))
     except WorkspaceError as error:
-        return literal(error.message)
-    lines = [f"- {literal(row.path)}: {literal(suppression.describe(row))}" for row in done.lines]
+        return escape_text(error.message)
+    lines = [
+        f"- {escape_text(row.path)}: {escape_text(suppression.describe(row))}" for row in done.lines
+    ]
     more = [f"- and {len(lines) - _QUOTED} more"] if len(lines) > _QUOTED else []
-    told = [literal(done.message), "", *lines[:_QUOTED], *more]
+    told = [escape_text(done.message), "", *lines[:_QUOTED], *more]
     if done.undo:
         undo = reverse("chat:back", args=[chat.pk, ",".join(done.undo[:_QUOTED])])
         told += ["", f"[Undo]({undo})"]
@@ -262,7 +265,9 @@ def forget(chat: Conversation, argument: str) -> str:
 
 def _which_lines(lines: Sequence[suppression.ForgettableLine], page: str) -> str:
     """Name the lines that may be meant, with the page on which they are ticked."""
-    named = [f"- {literal(row.path)}: {literal(suppression.describe(row))}" for row in lines]
+    named = [
+        f"- {escape_text(row.path)}: {escape_text(suppression.describe(row))}" for row in lines
+    ]
     more = [f"- and {len(named) - _QUOTED} more"] if len(named) > _QUOTED else []
     said = (
         "Nothing was forgotten yet: this line says more than that."
@@ -282,7 +287,7 @@ def recall_facts(chat: Conversation, argument: str) -> str:
         else:
             rows = archive.removed(root)
             kept = [row for row in rows if suppression.match(root, row.as_fact) is None][:_NEWEST]
-            shown = tuple(map(recall.of_fact, kept))
+            shown = tuple(map(recall.found_in_archive, kept))
             found = recall.Recalled(shown, standing=archive.standing(root, kept))
             if not kept:
                 return (
@@ -290,8 +295,8 @@ def recall_facts(chat: Conversation, argument: str) -> str:
                     "was said, too."
                 )
     except WorkspaceError as error:
-        return literal(error.message)
-    return recall_text.markdown(found, lambda row: _recall_link(chat, row))
+        return escape_text(error.message)
+    return recall.format_markdown(found, lambda row: _recall_link(chat, row))
 
 
 def _recall_link(chat: Conversation, row: recall.Found) -> str:

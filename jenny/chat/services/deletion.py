@@ -29,7 +29,7 @@ from jenny.chat.services.turn_recovery import close_block
 from jenny.workspace import paths, retention, transactions
 from jenny.workspace.errors import WorkspaceError
 from memory.history import cursors, removal
-from memory.provenance.record import TURN
+from memory.provenance import TURN
 from memory.services import origins
 from memory.services.dream import run_store
 

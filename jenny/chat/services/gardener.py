@@ -27,7 +27,7 @@ from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.files import Workspace as Files
-from memory.recall_text import literal
+from memory.recall import escape_text
 from memory.services import snapshots
 from wikis import addresses, gardener, pages, project
 from wikis import project as log_of
@@ -87,7 +87,7 @@ def run_tidy(
     reply = send_message.accept_command(chat, "/tidy", _BEGUN, client_key)
     job = request_tidy(chat.workspace, chat.workspace.owner, chat.project, reply=reply.pk)
     if not job.is_new:
-        other = literal(str(job.arguments.get("project", "")))
+        other = escape_text(str(job.arguments.get("project", "")))
         _say(chat, reply.pk, f"The gardener is at work already, in {other}: {_page(job)}.")
     if not in_process:
         return _BEGUN
@@ -100,7 +100,7 @@ def _tell(job: Job) -> None:
     reply = job.arguments.get("reply")
     rows = Message.objects.filter(pk=reply, conversation__workspace=job.workspace_id)
     for message in rows.select_related("conversation__workspace__owner") if reply else ():
-        _say(message.conversation, message.pk, f"{literal(job.message)} {_page(job)}.")
+        _say(message.conversation, message.pk, f"{escape_text(job.message)} {_page(job)}.")
 
 
 def _say(chat: Conversation, reply: int, text: str) -> None:

@@ -7,7 +7,7 @@ from jenny.chat.models import Block, Message, Turn
 from jenny.chat.services.answers import answer_of
 from jenny.workspace import diffs
 from memory.models import TurnChange
-from memory.provenance.record import TURN
+from memory.provenance import TURN
 from memory.services import origins
 from memory.undo_turn import Changed
 

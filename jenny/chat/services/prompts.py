@@ -7,8 +7,8 @@ from jenny.agent.prompt import SystemPrompt
 from jenny.chat.models import Conversation, Summary
 from jenny.chat.prompt import build
 from jenny.workspace.errors import WorkspaceError
-from memory.history import lookup
 from memory.history import prompt as pending
+from memory.history import reader
 from memory.history.entries import HistoryEntry
 from memory.suppression import without_forgotten
 
@@ -40,7 +40,7 @@ def stored_of(chat: Conversation) -> list[str]:
     root = chat.workspace.root
     numbers = {cursor for row in rows for cursor in row.cursors}
     try:
-        found = lookup.by_cursor(root, numbers - pending.shown(root))
+        found = reader.find_by_cursor(root, numbers - pending.shown(root))
     except WorkspaceError:
         # The block of pending entries reports an unreadable history; the chat goes on.
         found = {}

@@ -9,7 +9,7 @@ from django.db.models.functions import Least, Now
 
 from jenny.chat.models import Conversation, Message
 from jenny.workspace.errors import WorkspaceError
-from memory.history import lookup
+from memory.history import reader
 
 
 def hand_over(chat: Conversation, rows: QuerySet[Message]) -> int:
@@ -46,7 +46,7 @@ def own_cursors(chat: Conversation) -> set[int]:
     rows = chat.summaries.values_list("cursors", flat=True)
     numbers = {cursor for row in rows for cursor in row}
     try:
-        found = lookup.by_cursor(chat.workspace.root, numbers)
+        found = reader.find_by_cursor(chat.workspace.root, numbers)
     except WorkspaceError:
         return numbers
     others = {key for key, entry in found.items() if entry.conversation not in {"", str(chat.pk)}}

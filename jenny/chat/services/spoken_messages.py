@@ -13,15 +13,14 @@ from django.urls import reverse
 from jenny.accounts.services.prepared_statements import Prepared, text_slot
 from jenny.chat.models import Branch, Conversation, Message, Turn
 from memory.history.edited_entries import NONE, Gone
-from memory.provenance.record import TURN
-from memory.provenance.values import Anchor, Said, Speech
+from memory.provenance import TURN, Anchor, SourceConversation, SourceMessage
 
 LISTED = 20
 _EXCERPT = 200
 _KINDS = (Message.Kind.USER, Message.Kind.ANSWER)
 
 
-def speech(anchor: Anchor) -> Speech | None:
+def speech(anchor: Anchor) -> SourceConversation | None:
     """Return those messages; ``None``: they, or their conversation, are deleted."""
     folder = settings.JENNY_DATA.workspaces
     if anchor.root.parent not in {folder, folder.resolve()}:
@@ -32,8 +31,10 @@ def speech(anchor: Anchor) -> Speech | None:
         return None
     chat, rows = found
     said = list(rows.prefetch_related("blocks").order_by("pk")[:LISTED])
-    told = tuple(Said(row.pk, row.kind, row.created_at, _excerpt(row), _url(row)) for row in said)
-    return Speech(str(chat.pk), chat.title, told, max(0, rows.count() - len(told)))
+    told = tuple(
+        SourceMessage(row.pk, row.kind, row.created_at, _excerpt(row), _url(row)) for row in said
+    )
+    return SourceConversation(str(chat.pk), chat.title, told, max(0, rows.count() - len(told)))
 
 
 def _of_turn(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | None":

@@ -37,8 +37,7 @@ from jenny.chat.services.turn_heartbeat import HEARTBEAT
 from jenny.chat.tools import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
-from memory.recall import Found
-from memory.recall_text import place_of
+from memory.recall import Found, describe_place
 
 log = logging.getLogger(__name__)
 
@@ -160,9 +159,13 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
         make_room=room_for(turn, spoken, toolbox, config),
     )
     if related and outcome.ending != "lost":
-        shown = "; ".join(f"{place_of(one)}: {one_line(one.text, _SHOWN_CHARS)}" for one in related)
-        recorder.note(f"Also looked at: {shown}")
+        recorder.note(_describe_related(related))
     return outcome
+
+
+def _describe_related(related: Sequence[Found]) -> str:
+    rows = (f"{describe_place(one)}: {one_line(one.text, _SHOWN_CHARS)}" for one in related)
+    return f"Also looked at: {'; '.join(rows)}"
 
 
 def _not_begun(error: WorkspaceError | AgentError) -> loop.Outcome:
@@ -188,7 +191,7 @@ def _add_related(
         log.warning("turn.related_lines_failed", extra=facts)
         return []
     if related:
-        note_context(claimed.rows, zone, [f"{place_of(one)}: {one.text}" for one in related])
+        note_context(claimed.rows, zone, [f"{describe_place(one)}: {one.text}" for one in related])
     return related
 
 

@@ -18,7 +18,7 @@ from jenny.workspace.diffs import difference
 from jenny.workspace.errors import WorkspaceError
 from memory import undo_turn
 from memory.models import TurnChange
-from memory.provenance.record import TURN
+from memory.provenance import TURN
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

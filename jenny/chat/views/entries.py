@@ -20,7 +20,7 @@ from jenny.chat.views.conversation_pages import WINDOW
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.redact import redact
 from memory.errors import CursorBroken
-from memory.history import cursors, edited_entries, log, lookup
+from memory.history import cursors, edited_entries, log, reader
 from memory.history.entries import MAX_CURSOR, HistoryEntry
 
 # Listed messages, characters of each, and how many follow the linked one.
@@ -40,7 +40,7 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
     """Show an entry of the account's own workspace, its messages, and whether Dream read it."""
     workspace = accounts.workspace(request)
     number = min(cursor, MAX_CURSOR)
-    found = lookup.by_cursor(workspace.root, [number]).get(number)
+    found = reader.find_by_cursor(workspace.root, [number]).get(number)
     if found is None:
         raise Http404
     account = accounts.account(request)

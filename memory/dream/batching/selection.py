@@ -1,19 +1,19 @@
 """What a run's batch is chosen from, read from disk at the moment it is chosen."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from jenny.agent.tokens import Usage
-from memory import fact_index, files, skills, suppression
+from memory import facts, files, skills, suppression, text_similarity
 from memory.dream.batching import batch
 from memory.dream.batching.batch import BatchInput, Digest
 from memory.dream.outcome import cursor_rule
 from memory.dream.outcome.counters import Due
 from memory.dream.review.result import ReviewResult
 from memory.dream.values import Batch, Decision
-from memory.history import edited_entries, lookup, reader
+from memory.history import edited_entries, fact_tags, reader, summary_answer
 
 _EDITED = "edited away in the conversation"
 _FORGOTTEN = "you had it forgotten"
@@ -70,7 +70,7 @@ def choose_batch(root: Path, lists: Lists, digest: Digest) -> tuple[Batch, int]:
     """
     pending = reader.acknowledged(root)
     wanted = lists.reoffered - lists.set_aside
-    again = tuple(lookup.by_cursor(root, wanted).values())
+    again = tuple(reader.find_by_cursor(root, wanted).values())
     waiting = tuple(row for row in pending.entries if row.cursor not in lists.set_aside)
     every = (*waiting, *again)
     passed = dict.fromkeys(edited_entries.cursors(root, every), _EDITED)
@@ -97,5 +97,32 @@ def in_files(root: Path, shown: Batch, text: Callable[[str], str | None]) -> fro
     if not tagged:
         return frozenset()
     paths = [*files.BY_PATH, *(row.path for row in skills.all_skills(root) if not row.ships)]
-    texts = fact_index.FactIndex(text(path) for path in paths)
+    texts = FactIndex(text(path) for path in paths)
     return frozenset(row.cursor for row in tagged if not texts.unknown(row.text))
+
+
+class FactIndex:
+    """An index of the facts of some files, for exact and near matches."""
+
+    def __init__(self, texts: Iterable[str | None]) -> None:
+        said = [fact for text in texts for fact in facts.facts(text or "") if fact.has_content]
+        self._index = text_similarity.Index(
+            unit for fact in said for unit in dict.fromkeys((fact.text, *facts.units(fact)))
+        )
+
+    def has(self, fact: str) -> bool:
+        """True when the files state the fact in these or nearly these words."""
+        return self._index.find(fact_tags.strip_tag(fact)) is not None
+
+    def unknown(self, entry: str) -> tuple[str, ...]:
+        """Return an entry's facts to keep that the files do not state."""
+        return tuple(fact for fact in tagged(entry) if not self.has(fact))
+
+
+def tagged(entry: str) -> tuple[str, ...]:
+    """Return an entry's facts that are to be kept beyond the moment, without their tags."""
+    return tuple(
+        fact_tags.strip_tag(line).strip()
+        for line in entry.splitlines()
+        if summary_answer.mark_of(line) in summary_answer.KEPT_MARKS
+    )

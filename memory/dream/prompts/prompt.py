@@ -28,7 +28,7 @@ from memory.dream.tools import allowed_paths
 from memory.dream.values import Batch
 from memory.facts import facts, normal
 from memory.files import MEMORY_FILES, MemoryFile
-from memory.history import summary_answer, timestamps
+from memory.history import entries, summary_answer
 
 _PROMPTS = Path(__file__).parents[2] / "prompts"
 _ARCHIVED = 20
@@ -105,7 +105,7 @@ def _time(root: Path, zone: str) -> str:
     the system prompt is the same from hour to hour."""
     real = paths.real_root(root)
     now = datetime.now(UTC)
-    local = timestamps.zone(real, zone)
+    local = entries.load_zone(real, zone)
     days = dated_lines.describe(real, now.astimezone(local).date())
     return "\n\n".join(filter(None, (f"Now: {clock.describe_now(now, local)}", days)))
 
@@ -237,7 +237,7 @@ def _related(root: Path, text: str) -> Iterator[str]:
         longest = sorted(dict.fromkeys(words), key=len, reverse=True)[:_WORDS]
         if longest and len(found) < _ARCHIVED:
             found |= {row.id: row for row in archive.search(root, " ".join(longest), most=3)}
-    rows = recall.known(root, tuple(found.values()))
+    rows = recall.known_archived(root, tuple(found.values()))
     if rows:
         yield ""
     back = _taken_back(root, rows)

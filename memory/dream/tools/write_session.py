@@ -36,7 +36,7 @@ from memory.dream.tools.inherited_sources import InheritedSources, RestsOn
 from memory.dream.tools.known_lines import drop_known
 from memory.dream.tools.proposals import ProposalWriter
 from memory.dream.values import Attempt, Batch, EntryVerdict
-from memory.history import lookup
+from memory.history import reader
 
 type Kind = Literal["dream", "review"]
 
@@ -334,7 +334,7 @@ class WriteSession:
         """The texts of the entries on which a line rests."""
         try:
             cursors = self._rests_on(digests)
-            found = lookup.by_cursor(self.workspace.root, cursors)
+            found = reader.find_by_cursor(self.workspace.root, cursors)
         except WorkspaceError:
             return []
         return [entry.content for entry in found.values()]

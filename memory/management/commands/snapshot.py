@@ -21,7 +21,7 @@ from jenny.workspace.snapshots import comparison, reader
 from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import FileRow, Snapshot, counted, sized
-from memory.services import restore_command, snapshots
+from memory.services import restores, snapshots
 
 # Files whose changed lines ``diff`` shows without naming them.
 MOST_TEXTS = 50
@@ -161,7 +161,7 @@ def _diff(workspace: Workspace, options: dict[str, Any]) -> Answer:
 
 
 def _restore(workspace: Workspace, options: dict[str, Any]) -> Answer:
-    shot, answer = restore_command.answer(workspace, options)
+    shot, answer = restores.answer(workspace, options)
     return {"snapshot": _facts(shot)} | answer
 
 

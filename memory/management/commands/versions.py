@@ -19,8 +19,14 @@ from jenny.workspace.versions import messages
 from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo
-from memory.undo_run import kept_out_text, undo_run
-from memory.versions import TIME, cursor_sentence, left_out_lines, version_title
+from memory.versions import (
+    TIME,
+    cursor_sentence,
+    kept_out_text,
+    left_out_lines,
+    undo_run,
+    version_title,
+)
 
 # A longer change is cut; ``--json`` has all of it.
 PRINTED_CHARS = 20_000

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
-from memory.provenance.values import Speech, Why
+from memory.provenance import SourceConversation, Why
 from memory.services.why import why
 
 
@@ -59,6 +59,6 @@ def _facts(found: Why) -> dict[str, Any]:
     }
 
 
-def _speech(found: Speech) -> dict[str, Any]:
+def _speech(found: SourceConversation) -> dict[str, Any]:
     said = [asdict(row) | {"at": row.at.isoformat()} for row in found.said]
     return {"conversation": found.conversation, "title": found.title, "said": said}

@@ -36,11 +36,10 @@ from jenny.workspace.snapshots.objects import Objects
 from jenny.workspace.snapshots.restore_plan import Source
 from jenny.workspace.snapshots.values import FileRow
 from memory import suppression
-from memory.backup import fields as ledgers
 from memory.merge import is_history
 from memory.restore import engine
-from memory.restore.values import Prepared, Restored, RestoreRequest
-from memory.services import lifted_facts, restores
+from memory.restore.plan import Prepared, Restored, RestoreRequest
+from memory.services import backup_tables, lifted_facts, restores
 from memory.services.snapshots import store_of
 from settings_ui.services.backups import previews, recovery
 from settings_ui.services.backups.previews import Checked
@@ -164,7 +163,7 @@ def _note(found: Checked, folder: Path, merged: Merged, *, same: bool) -> None:
         "same": same,
     }
     with (folder / LEDGERS).open("w", encoding="utf-8") as file:
-        for name in ledgers.KINDS.values():
+        for name in backup_tables.KINDS.values():
             for row in found.backup.lines(name):
                 file.write(json.dumps(row) + "\n")
     temp = folder / f"{PLAN}.tmp"

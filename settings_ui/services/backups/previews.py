@@ -27,16 +27,14 @@ from jenny.workspace.backup.validation import Backup, Histories
 from jenny.workspace.errors import BackupUnreadable, WorkspaceError
 from jenny.workspace.snapshots.restore_plan import Source
 from jenny.workspace.snapshots.values import counted, sized
-from memory import approved_skills, consents
-from memory.backup import fields as ledgers
+from memory import consents, skills
 from memory.history import reader
-from memory.restore import messages
-from memory.restore.plan import prepare
-from memory.restore.values import Prepared
+from memory.restore.plan import Prepared, entries_sentence, ledger_sentence, left_out, prepare
+from memory.services import backup_tables
 from memory.services.snapshots import store_of
 from settings_ui.services.backups import job_progress, key_derivation
 
-TABLES = frozenset({fields.NAME, *ledgers.KINDS.values()})
+TABLES = frozenset({fields.NAME, *backup_tables.KINDS.values()})
 _NAMED = 200
 
 type Progress = Callable[[int, int, str], None]
@@ -55,9 +53,9 @@ class Checked:
         return conversations.talks(self.backup.lines(fields.NAME))
 
     def ledgers(self) -> Iterator[tuple[str, Row]]:
-        for name in ledgers.KINDS.values():
+        for name in backup_tables.KINDS.values():
             for row in self.backup.lines(name):
-                yield ledgers.TABLE.read(row)
+                yield backup_tables.TABLE.read(row)
 
 
 @dataclass(frozen=True)
@@ -206,8 +204,8 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     ]
     lists += _told(prepared)
     sentences = (
-        messages.ledger_sentence(prepared),
-        messages.entries_sentence(prepared.reoffer, done=False),
+        ledger_sentence(prepared),
+        entries_sentence(prepared.reoffer, done=False),
         *(() if is_same(workspace, found) else list_warnings(found.backup)),
         *found.manifest.left_out,
     )
@@ -268,7 +266,7 @@ def _more(count: int) -> tuple[str, ...]:
 
 
 def _told(prepared: Prepared) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if rows := messages.left_out(prepared):
+    if rows := left_out(prepared):
         told = tuple(f"{path}: {text}" for path, text, _ in rows[:_NAMED])
         yield ("Stays away, as you had it forgotten", told)
     if prepared.plan.left:
@@ -291,7 +289,7 @@ def list_warnings(backup: Backup) -> tuple[str, ...]:
             f"Its settings come along: models may be asked at {named}. "
             "Continue only if you know these servers: conversations and the memory are sent there."
         )
-    if any(sizes.get(path) for path in (consents.PATH, approved_skills.PATH)):
+    if any(sizes.get(path) for path in (consents.PATH, skills.APPROVALS_PATH)):
         told.append(
             "What Jenny may change by herself, and which skills are read in every conversation, "
             "comes along, too. Settings → Skills shows it and takes it back."

@@ -16,7 +16,6 @@ from jenny.workspace.backup.bundles import Unbundled
 from jenny.workspace.backup.rows import Row
 from jenny.workspace.git.objects import id_of
 from jenny.workspace.versions import commits, tracked_files
-from memory.backup import fields as ledgers
 from memory.services import backup_tables
 from memory.services.snapshots import store_of
 
@@ -79,12 +78,12 @@ def finish(workspace: Workspace, folder: Path) -> int:
 def _rows(folder: Path) -> Iterator[tuple[str, Row]]:
     """Yield the rows of the ledgers, runs first, since origins refer to them."""
     path = folder / LEDGERS
-    for kind in ledgers.KINDS:
+    for kind in backup_tables.KINDS:
         with path.open(encoding="utf-8") as file:
             for line in file:
                 row: dict[str, Any] = json.loads(line)
                 if row.get("row") == kind:
-                    yield ledgers.TABLE.read(row)
+                    yield backup_tables.TABLE.read(row)
 
 
 def _is_done(root: Path, marks: list[list[Any]], *, has_plan: bool) -> bool:

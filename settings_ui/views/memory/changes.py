@@ -11,7 +11,7 @@ from jenny.chat.services import memory_changes
 from jenny.workspace.diffs import difference
 from jenny.workspace.errors import WorkspaceError
 from memory import undo_turn
-from memory.provenance.record import PAGE
+from memory.provenance import PAGE
 from memory.services import origins
 from settings_ui.views.memory.base_context import (
     base_context,

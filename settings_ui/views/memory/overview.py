@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from jenny.accounts.models import Workspace
 from jenny.chat.services import consolidation
 from jenny.workspace.errors import WorkspaceError
-from memory.history import lookup
+from memory.history import reader
 from memory.models import DreamEntry
 from memory.services import approvals
 from memory.services.dream import run_store, start_run
@@ -114,7 +114,7 @@ def _set_aside(workspace: Workspace) -> tuple[list[Aside], int]:
     if not shown:
         return [], 0
     try:
-        there = lookup.by_cursor(workspace.root, [row.cursor for row in shown])
+        there = reader.find_by_cursor(workspace.root, [row.cursor for row in shown])
     except WorkspaceError:
         there = {}
     aside = []

@@ -10,7 +10,7 @@ from jenny.workspace.versions.history import History, open_history
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.tracked_files import CURSOR
 from memory.errors import CursorBroken
-from memory.history import cursors, lookup
+from memory.history import cursors, reader
 from memory.models import DreamEntry, DreamRun
 from settings_ui.dream_pages import labels
 from settings_ui.dream_pages.labels import Word
@@ -194,7 +194,7 @@ def _fields(found: Report) -> dict[str, Any]:
 
 def _read(workspace: Workspace, run: DreamRun) -> Iterable[Read]:
     try:
-        there = lookup.by_cursor(workspace.root, {row["cursor"] for row in run.entries})
+        there = reader.find_by_cursor(workspace.root, {row["cursor"] for row in run.entries})
     except WorkspaceError:
         there = {}
     for row in run.entries:

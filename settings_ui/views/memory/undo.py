@@ -19,8 +19,7 @@ from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo
 from memory.models import DreamRun
 from memory.services.dream import run_store
-from memory.undo_run import undo_run
-from memory.versions import left_out_lines
+from memory.versions import left_out_lines, undo_run
 from settings_ui.dream_pages.runs import run_number
 from settings_ui.views.memory.base_context import (
     WorkspaceContext,

@@ -11,8 +11,13 @@ from jenny.workspace import names
 from jenny.workspace.files import is_hidden
 from jenny.workspace.snapshots.values import Snapshot
 from memory.models import DreamRun
-from memory.restore import messages as restore_messages
-from memory.restore.values import Prepared
+from memory.restore.plan import (
+    Prepared,
+    entries_sentence,
+    ledger_sentence,
+    left_out,
+    voided_sentence,
+)
 from memory.services import restores
 from settings_ui.views.snapshots import base_context
 from settings_ui.views.snapshots.base_context import SnapshotContext, workspace_error_page
@@ -69,12 +74,12 @@ def _page(
             ("Is deleted, since it was made later", "removed", _rows(shot, plan.removed)),
         ],
         "left": plan.left[:LISTED],
-        "forgotten": restore_messages.left_out(found)[:LISTED],
+        "forgotten": left_out(found)[:LISTED],
         "sentences": [
             message
             for message in (
-                restore_messages.ledger_sentence(found),
-                restore_messages.entries_sentence(found.reoffer, done=False),
+                ledger_sentence(found),
+                entries_sentence(found.reoffer, done=False),
                 _voided(ctx, found),
                 _settings(found),
                 *found.merged.notes,
@@ -93,7 +98,7 @@ def _page(
 def _voided(ctx: SnapshotContext, found: Prepared) -> str:
     if not found.touches_memory:
         return ""
-    return restore_messages.voided_sentence(restores.waiting_hunks(ctx.row))
+    return voided_sentence(restores.waiting_hunks(ctx.row))
 
 
 def _settings(found: Prepared) -> str:

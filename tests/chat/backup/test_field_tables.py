@@ -15,8 +15,8 @@ from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Tur
 from jenny.chat.services import conversation_export, conversation_import
 from jenny.workspace.backup.rows import Field as FieldOfBackup
 from jenny.workspace.backup.writer import json_line
-from memory.backup import fields as ledgers
 from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
+from memory.services import backup_tables
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WHENS = ("created_at", "started_at", "ended_at")
@@ -27,10 +27,10 @@ KINDS: dict[type[Model], dict] = {
     Message: talks.TABLE.kinds["message"],
     Block: talks.TABLE.kinds["block"],
     Summary: talks.TABLE.kinds["summary"],
-    DreamRun: ledgers.TABLE.kinds["run"],
-    LineOrigin: ledgers.TABLE.kinds["origin"],
-    DreamEntry: ledgers.TABLE.kinds["entry"],
-    StagedHunk: ledgers.TABLE.kinds["hunk"],
+    DreamRun: backup_tables.TABLE.kinds["run"],
+    LineOrigin: backup_tables.TABLE.kinds["origin"],
+    DreamEntry: backup_tables.TABLE.kinds["entry"],
+    StagedHunk: backup_tables.TABLE.kinds["hunk"],
 }
 OWNER = "The file has one workspace, and the import says which one it becomes."
 PARENT = "The rows of a conversation follow it."
@@ -183,7 +183,7 @@ def test_a_backup_of_an_earlier_version_is_read() -> None:
     run = {"row": "run", "message": "m", "writes": [write | {"message": "w"}]}
     run["review"] = {"message": "r", "writes": [write | {"message": "v"}]}
     for row in ({"row": "turn", "message": "m"}, run):
-        table = talks.TABLE if row["row"] == "turn" else ledgers.TABLE
+        table = talks.TABLE if row["row"] == "turn" else backup_tables.TABLE
         earlier = json.loads(json.dumps(row).replace('"message"', '"sentence"'))
         fields = table.kinds[str(row["row"])]
         filled = {name: field.fit(None) for name, field in fields.items() if name not in row}

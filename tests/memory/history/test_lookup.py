@@ -7,7 +7,7 @@ import pytest
 
 from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
-from memory.history import cursors, edited_entries, log, lookup, prompt, reader, removal
+from memory.history import cursors, edited_entries, log, prompt, reader, removal
 from memory.history.compaction import compact
 from memory.history.entries import NewHistoryEntry
 
@@ -25,14 +25,14 @@ def test_entries_are_found_wherever_they_are(root):
     first = add(root, *(f"- fact {number}" for number in range(1, 8)))
     cursors.set_dream_cursor(root, first[-1], PIPELINE)
     assert compact(root, cap=2).moved == 5
-    found = lookup.by_cursor(root, [1, 5, 7, 99])
+    found = reader.find_by_cursor(root, [1, 5, 7, 99])
     assert {number: entry.content for number, entry in found.items()} == {
         1: "- fact 1",
         5: "- fact 5",
         7: "- fact 7",
     }
-    assert set(lookup.by_cursor(root, [1, 7], archived=False)) == {7}
-    assert lookup.by_cursor(root, []) == {}
+    assert set(reader.find_by_cursor(root, [1, 7], archived=False)) == {7}
+    assert reader.find_by_cursor(root, []) == {}
 
 
 def test_a_number_is_found_in_a_file_written_by_hand(root):
@@ -42,7 +42,7 @@ def test_a_number_is_found_in_a_file_written_by_hand(root):
     path.write_text(
         '{ "content": "by hand", "cursor": 9 }\nno entry\n{"cursor": 3, "content": "x"}\n'
     )
-    assert lookup.by_cursor(root, [9])[9].content == "by hand"
+    assert reader.find_by_cursor(root, [9])[9].content == "by hand"
 
 
 def test_what_waits_is_taken_out_on_request(root):

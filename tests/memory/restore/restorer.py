@@ -28,7 +28,7 @@ from jenny.workspace.snapshots.restore_plan import SnapshotSource
 from jenny.workspace.snapshots.store import Store
 from memory import write_rules
 from memory.restore import engine
-from memory.restore.values import Restored, RestoreRequest, RestoreServices
+from memory.restore.plan import Restored, RestoreRequest, RestoreServices
 from tests.support.dying import die_at, forked, got_through, in_process
 
 STEPS = ("fsync", "rename", "link", "unlink", "mkdir", "rmdir", "chmod", "write", "pwrite")

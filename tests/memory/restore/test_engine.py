@@ -18,9 +18,8 @@ from jenny.workspace.snapshots.restore_plan import FolderSource, SnapshotSource
 from jenny.workspace.snapshots.store import Store
 from jenny.workspace.versions.history import open_history
 from memory import prompt_files, suppression
-from memory.restore import engine, messages
-from memory.restore.plan import prepare
-from memory.restore.values import RestoreRequest, RestoreServices
+from memory.restore import engine
+from memory.restore.plan import RestoreRequest, RestoreServices, prepare, restored_text
 from tests.memory.restore import restorer
 from tests.memory.restore.restorer import NOW, entry, restore, state, write
 
@@ -299,11 +298,11 @@ def test_what_stays_away_is_named_with_the_way_to_have_it(tmp_path: Path, kept: 
     root, store, shot = restorer.make(tmp_path / "all")
     write(root, {"USER.md": f"# User\n\n{kept}".encode()})
     done = restore(root, store, shot, path="USER.md")
-    said = messages.restored_text("snapshot x", "USER.md", done)
+    said = restored_text("snapshot x", "USER.md", done)
     assert "as it was in snapshot x, but for what you had forgotten" in said
     assert "“Has two cats at home” (aaaaaaaaaaaa)" in said
     assert "forget --lift" in said
     suppression.lift_tombstone(root, "aaaaaaaaaaaa", Actor("browser"))
     done = restore(root, store, shot, path="USER.md")
     assert (root / "USER.md").read_bytes() == restorer.THEN["USER.md"]
-    assert "but for" not in messages.restored_text("snapshot x", "USER.md", done)
+    assert "but for" not in restored_text("snapshot x", "USER.md", done)

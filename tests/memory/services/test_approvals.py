@@ -13,9 +13,9 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory import archive, pins, prompt_files, suppression
 from memory.approvals import overlay
-from memory.backup.fields import KINDS, TABLE
 from memory.models import DreamEntry, StagedHunk
 from memory.services import approvals, backup_tables, forget_wishes, restores, snapshots
+from memory.services.backup_tables import KINDS, TABLE
 from memory.versions import version_title
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, add, finish, results, stating

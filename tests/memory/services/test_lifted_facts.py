@@ -13,7 +13,7 @@ from jenny.chat.models import Conversation
 from jenny.workspace.files import open_workspace
 from jenny.workspace.write_rules import Actor
 from memory import suppression
-from memory.history import archive, log, lookup
+from memory.history import archive, log, reader
 from memory.history.entries import HistoryEntry
 from memory.services import lifted_facts
 from memory.suppression.tombstones import State
@@ -110,7 +110,7 @@ def test_a_long_history_keeps_no_writer_waiting(
     """While it is searched, others write to the workspace."""
     cursor = forgotten_unread(dreams)
     (stone,) = suppression.list_tombstones(dreams.root)
-    every = lookup.newest_first
+    every = reader.newest_first
 
     def write() -> None:
         open_workspace(dreams.root, Actor("browser")).write("notes.md", b"Written meanwhile.\n")
@@ -120,7 +120,7 @@ def test_a_long_history_keeps_no_writer_waiting(
             threads.submit(write).result(timeout=120)
         yield from every(root)
 
-    monkeypatch.setattr(lookup, "newest_first", slowly)
+    monkeypatch.setattr(reader, "newest_first", slowly)
     done = lifted_facts.lift(dreams.workspace, stone.id, Actor("browser"))
     assert done.entries == (cursor,)
     assert (dreams.root / "notes.md").read_text() == "Written meanwhile.\n"

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from memory import suppression
-from memory.undo_run import kept_out_text, undo_run
+from memory.versions import kept_out_text, undo_run
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, Dreams, add, finish
 

@@ -12,9 +12,8 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.write_rules import Actor
 from memory import archive, recall, suppression
 from memory.archive import Archived, Standing
-from memory.history import lookup
-from memory.recall import Found
-from memory.recall_text import place_of, plain
+from memory.history import reader
+from memory.recall import Found, describe_place, format_plain
 
 SHOWN = 300
 
@@ -49,7 +48,7 @@ class Command(JSONCommand):
         except WorkspaceError as error:
             raise CommandError(error.message) from error
         if not found.found:
-            raise CommandError(plain(found))
+            raise CommandError(format_plain(found))
         return told | {
             "message": "\n".join(_line(row, found.standing) for row in found.found),
             "facts": [_fact(row) for row in found.facts],
@@ -65,7 +64,7 @@ class Command(JSONCommand):
 def _line(found: Found, standing: Mapping[str, Standing]) -> str:
     row = found.fact
     if row is None:
-        return f"{place_of(found)}: {_short(found.text)}"
+        return f"{describe_place(found)}: {_short(found.text)}"
     where = f"{row.source}, {row.heading}" if row.heading else row.source
     there = standing.get(row.id)
     again = f" (stands in {there.path} again, line {there.line})" if there else ""
@@ -93,7 +92,7 @@ def _fact(row: Archived) -> dict[str, Any]:
 
 def _entries(root: Path, cursors: Sequence[int]) -> list[dict[str, Any]]:
     """Return entries of the history whole, but for what is forgotten."""
-    found = lookup.by_cursor(root, cursors)
+    found = reader.find_by_cursor(root, cursors)
     shown = suppression.without_forgotten(root, [found[one] for one in cursors if one in found])
     return [
         {

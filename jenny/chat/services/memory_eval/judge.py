@@ -14,8 +14,7 @@ from jenny.workspace import seed
 from jenny.workspace.content import read_text
 from memory import facts, files, skills, text_similarity
 from memory.fact_words import WordSet, share, words_of
-from memory.recall import recall
-from memory.recall_text import plain
+from memory.recall import format_plain, recall
 
 # A line with fewer of its words than this in what was said is taken for invented.
 _SAID_SHARE = 0.5
@@ -105,7 +104,7 @@ def judge_story(story: Story, played: Played, model: str) -> Marks:
         words
         for words, pattern in story.forgotten.items()
         if _has(pattern, everything)
-        or _has(pattern, plain(recall(workspace.root, words, search_all(workspace))))
+        or _has(pattern, format_plain(recall(workspace.root, words, search_all(workspace))))
     ]
     marks.invented = list(_invented(written, story.messages))
     marks.duplicates = list(_duplicates(written))
@@ -155,7 +154,7 @@ def _written(workspace: Workspace) -> Iterator[tuple[str, str]]:
 def _recalled(workspace: Workspace, pattern: Pattern) -> str:
     """Return what `recall` finds by each longer word of a pattern."""
     words = dict.fromkeys(re.findall(r"\w{4,}", pattern))
-    return "\n".join(plain(recall(workspace.root, word)) for word in words)
+    return "\n".join(format_plain(recall(workspace.root, word)) for word in words)
 
 
 def _stated(written: Iterable[tuple[str, str]]) -> list[str]:

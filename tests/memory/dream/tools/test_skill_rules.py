@@ -7,7 +7,7 @@ import pytest
 
 from jenny.agent.tools import ToolOutcome
 from jenny.workspace.files import Actor
-from memory import approved_skills, pins, skills
+from memory import pins, skills
 from memory.dream.reports import report
 from memory.dream.tools import WriteSession, toolbox
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
@@ -313,7 +313,7 @@ def test_an_always_on_skill_waits_for_a_yes(
     assert "Until you agree" in listed.problem
 
     (skill,) = skills.waiting(root)
-    approved_skills.approve(root, path, skill.version, Actor("browser"))
+    skills.approve_skill(root, path, skill.version, Actor("browser"))
     always, listed = skills.blocks(root)
     assert "three lines" in always.text
     assert "weekly-report" not in listed.text
@@ -322,9 +322,9 @@ def test_an_always_on_skill_waits_for_a_yes(
     assert toolbox(session).call("edit_file", edit).ok
     assert "lines about" not in skills.blocks(root)[0].text
     (skill,) = skills.waiting(root)
-    approved_skills.approve(root, path, skill.version, Actor("browser"))
+    skills.approve_skill(root, path, skill.version, Actor("browser"))
     assert "just three lines" in skills.blocks(root)[0].text
-    approved_skills.withdraw(root, path, Actor("browser"))
+    skills.withdraw_approval(root, path, Actor("browser"))
     assert "just three lines" not in skills.blocks(root)[0].text
 
 

@@ -1,1 +1,0 @@
-"""Tables of the memory in a backup."""
