@@ -1,5 +1,6 @@
 """``make setup`` on machines of several kinds: what it finds, does, and leaves alone."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -103,3 +104,15 @@ def test_the_second_time_costs_nothing(project):
     for lock in ("requirements.txt", "requirements-dev.txt"):
         (project / lock).write_text("# changed\n")
     assert "Installing" in setup(project, PYENV_ROOT=root).stdout
+
+
+def test_the_script_that_draws_diagrams_is_the_published_one() -> None:
+    """It comes from a package of few users: it is byte for byte ``dist/mermaid.min.js`` of
+    mermaid 11.16.0, as the npm registry has it."""
+    from django.conf import settings
+    from django.contrib.staticfiles import finders
+
+    path = finders.find(settings.JENNY_MERMAID)
+    assert path
+    published = "74d7c46dabca328c2294733910a8aa1ed0c37451776e8d5295da38a2b758fb9b"
+    assert hashlib.sha256(Path(path).read_bytes()).hexdigest() == published

@@ -9,7 +9,6 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from settings_ui import exposition
 from settings_ui.services import metrics
 
 
@@ -25,4 +24,4 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     ):
         headers = {"WWW-Authenticate": 'Bearer realm="metrics"'}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
-    return HttpResponse(metrics.text(), content_type=exposition.CONTENT_TYPE)
+    return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)

@@ -1,17 +1,18 @@
 """``/metrics``."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
+from redis import Redis
 
 from jenny.accounts.models import Account, UpSpan, UsageDay
 from jenny.chat.models import Conversation, Turn
-from jenny.runtime.asgi_middleware import EDGES, Times
+from jenny.runtime.asgi_middleware import REQUESTS, RequestLog
 from memory.models import DreamRun
-from settings_ui.exposition import gauge, render
 from settings_ui.services import metrics
 
 SAID = "a title that is nobody's business"
@@ -23,7 +24,7 @@ LINE = re.compile(
 @pytest.fixture(autouse=True)
 def a_first_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees what another one's look found."""
-    monkeypatch.setattr(metrics._Kept, "text", "")
+    monkeypatch.setattr(metrics._Latest, "text", b"")
 
 
 @pytest.fixture
@@ -75,14 +76,14 @@ def test_numbers_and_nothing_else(read: Callable[..., str], ana: Account) -> Non
     for line in told.splitlines():
         assert LINE.fullmatch(line), line
     for part in (
-        'jenny_turns_last_hour{state="done",reason=""} 2',
-        'jenny_turns_last_hour{state="done",reason="stopped"} 1',
-        'jenny_turns{state="queued"} 1',
-        'jenny_dream_runs{state="queued"} 1',
-        'jenny_tokens_total{kind="chat",sort="input"} 40',
-        'jenny_model_requests_total{kind="chat"} 2',
-        'jenny_part_up{part="web"} 1',
-        'jenny_part_up{part="beat"} 0',
+        'jenny_turns_last_hour{reason="",state="done"} 2.0',
+        'jenny_turns_last_hour{reason="stopped",state="done"} 1.0',
+        'jenny_turns{state="queued"} 1.0',
+        'jenny_dream_runs{state="queued"} 1.0',
+        'jenny_tokens_total{kind="chat",sort="input"} 40.0',
+        'jenny_model_requests_total{kind="chat"} 2.0',
+        'jenny_part_up{part="web"} 1.0',
+        'jenny_part_up{part="beat"} 0.0',
         'jenny_http_request_seconds_bucket{le="+Inf"}',
     ):
         assert part in told, part
@@ -93,7 +94,7 @@ def test_numbers_and_nothing_else(read: Callable[..., str], ana: Account) -> Non
 def test_it_is_told_before_there_is_an_owner(settings: Any, db: None) -> None:
     """Whoever watches a fresh instance is not led to the set-up."""
     settings.JENNY_METRICS = "on"
-    assert "jenny_accounts 0" in Client().get("/metrics").text
+    assert "jenny_accounts 0.0" in Client().get("/metrics").text
 
 
 def test_it_is_looked_up_now_and_then(
@@ -105,19 +106,56 @@ def test_it_is_looked_up_now_and_then(
         read()
 
 
-def test_times_are_counted_by_edge() -> None:
-    """Each bucket holds those below it, too."""
-    times = Times()
-    for seconds in (0.001, 0.005, 0.3, 60.0):
-        times.add(200 if seconds < 1 else 503, seconds)
-    sums, seconds, statuses = times.read()
-    assert (sums[0], sums[-2], sums[-1]) == (2, 3, 4)
-    assert len(sums) == len(EDGES) + 1
-    assert seconds == pytest.approx(60.306)
-    assert statuses == {"2xx": 3, "5xx": 1}
+def test_requests_are_counted_by_time_and_status() -> None:
+    """Each bucket holds those below it, too; files and health checks are not counted."""
+
+    def sample(name: str, **labels: str) -> float:
+        return REQUESTS.get_sample_value(f"jenny_http_{name}", labels) or 0
+
+    def counts() -> list[float]:
+        return [
+            sample("requests_total", status="2xx"),
+            sample("requests_total", status="5xx"),
+            sample("request_seconds_bucket", le="10.0"),
+            sample("request_seconds_bucket", le="+Inf"),
+            sample("request_seconds_count"),
+        ]
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None: ...
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        status = 503 if scope["path"] == "/broken/" else 200
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    before = counts()
+    log = RequestLog(application)
+    for path in ("/chat/", "/chat/", "/broken/", "/static/app.js", "/health/live"):
+        scope = {"type": "http", "method": "GET", "path": path, "headers": []}
+        asyncio.run(log(scope, receive, send))
+    assert [now - then for now, then in zip(counts(), before, strict=True)] == [2, 1, 3, 3, 3]
 
 
-def test_labels_cannot_break_a_line() -> None:
-    """Whatever stands in one."""
-    told = render([gauge("x", "Help.", {(("a", 'b"\n\\c'),): 1})])
-    assert told.splitlines()[2] == 'x{a="b\\"\\n\\\\c"} 1'
+def test_no_figure_is_renamed(valkey: Redis, read: Callable[..., str]) -> None:
+    """Dashboards ask for them by name."""
+    assert set(re.findall(r"^# TYPE (\w+ \w+)$", read(), re.MULTILINE)) == {
+        "jenny_info gauge",
+        "jenny_accounts gauge",
+        "jenny_workspaces gauge",
+        "jenny_part_up gauge",
+        "jenny_redis_up gauge",
+        "jenny_queue_depth gauge",
+        "jenny_queue_taken gauge",
+        "jenny_turns gauge",
+        "jenny_turns_last_hour gauge",
+        "jenny_dream_runs gauge",
+        "jenny_dream_runs_last_hour gauge",
+        "jenny_model_requests_total counter",
+        "jenny_tokens_total counter",
+        "jenny_cost_dollars_total counter",
+        "jenny_http_requests_total counter",
+        "jenny_http_request_seconds histogram",
+    }
