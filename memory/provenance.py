@@ -327,13 +327,17 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The messages to look up: those of a chat run, or from first to last, said before *until*."""
+    """The messages to look up: those of a chat run, or from first to last, said before *until*.
+
+    *about* is the text that is explained: of many messages, those that say it are given.
+    """
 
     root: Path
     run: str = ""
     conversation: str = ""
     messages: tuple[int, int] | None = None
     until: datetime | None = None
+    about: str = ""
 
 
 _SPEECH: list[Callable[[Anchor], SourceConversation | None]] = []

@@ -75,8 +75,8 @@ def why(workspace: Workspace, path: str, line: int) -> Why:
         fact.first,
         fact.text,
         writes,
-        _entries(workspace, writes),
-        _speech(found.root, writes),
+        _entries(workspace, writes, fact.text),
+        _speech(found.root, writes, fact.text),
         version,
     )
     return replace(result, message=_told(result))
@@ -117,7 +117,7 @@ def _from_versions(
     return next((row.was for row in rows if row.digest == sought), ()), None
 
 
-def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry, ...]:
+def _entries(workspace: Workspace, writes: Sequence[Writing], about: str) -> tuple[WhyEntry, ...]:
     """Return the entries of the writes, newest first, each with its messages."""
     root = workspace.root
     cursors = sorted({one for row in writes for one in row.sources}, reverse=True)[:MOST_ENTRIES]
@@ -136,17 +136,17 @@ def _entries(workspace: Workspace, writes: Sequence[Writing]) -> tuple[WhyEntry,
                     conversation=entry.conversation,
                     messages=entry.messages,
                     until=edited_entries.written(entry),
+                    about=about,
                 )
             )
         found.append(WhyEntry(cursor, entry, said))
     return tuple(found)
 
 
-def _speech(root: Path, writes: Sequence[Writing]) -> tuple[SourceConversation, ...]:
+def _speech(root: Path, writes: Sequence[Writing], about: str) -> tuple[SourceConversation, ...]:
     runs = dict.fromkeys(row.run for row in writes if row.run.startswith(TURN))
-    return tuple(
-        said for run in runs if (said := find_source_messages(Anchor(root, run=run))) is not None
-    )
+    found = (find_source_messages(Anchor(root, run=run, about=about)) for run in runs)
+    return tuple(said for said in found if said is not None)
 
 
 def _told(found: Why) -> str:

@@ -18,6 +18,8 @@ from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.workspace.files import open_workspace
 from jenny.workspace.write_rules import Actor
 from memory import archive, pins, recall, suppression
+from memory.history import log
+from memory.history.entries import NewHistoryEntry
 from memory.models import DreamEntry, DreamRun
 from memory.services.dream import dry_run, run_store, runs
 from tests.model_server import Call
@@ -572,6 +574,38 @@ def test_the_archive_says_what_stands_in_a_file_again(client: Client, dreams: Dr
     assert "Bring it back" not in recall.format_markdown(found, lambda _: "x")
     workspace.write(MEMORY, b"# Memory\n")
     assert "Bring back" in words(get(client, "/memory/archive/"))
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("Keeps four hives of bees", "By the way, I keep four hives of bees behind the barn."),
+        ("Hält vier Bienenstöcke", "Übrigens halte ich vier Bienenstöcke hinter der Scheune."),
+        ("四つの巣箱で蜂を飼っている", "ところで、納屋の裏の四つの巣箱で蜂を飼っています。"),
+    ],
+)
+def test_a_line_leads_to_the_message_that_says_it(
+    client: Client, dreams: Dreams, fact: str, said: str
+) -> None:
+    """It is the forty-first of sixty messages, and stands at the end of a long one."""
+    chat = Conversation.objects.create(workspace=dreams.workspace, title="Summer")
+    texts = [f"Message {number}: the weather was fine at the lake." for number in range(60)]
+    texts[40] = f"{'We walked along the lake and talked of the weather. ' * 40}{said}"
+    rows = [
+        Message.objects.create(conversation=chat, kind=Message.Kind.USER, text=text)
+        for text in texts
+    ]
+    new = NewHistoryEntry(
+        f"- [durable] {fact}", conversation=str(chat.pk), messages=(rows[0].pk, rows[-1].pk)
+    )
+    (entry,) = log.append(dreams.root, [new]).entries
+    dreams.model.script(add(f"- {fact}.", entry.cursor))
+    dreams.model.script(finish(saved=[entry.cursor]))
+    dreams.run()
+    number = dreams.text().splitlines().index(f"- {fact}.") + 1
+    page = get(client, f"/memory/files/{MEMORY}?line={number}")
+    assert re.findall(r"/at/(\d+)", page) == [str(rows[40].pk)]
+    assert f"… {said}" in words(page)
 
 
 def test_lines_tell_where_they_come_from_and_are_pinned(client: Client, dreams: Dreams) -> None:

@@ -1,5 +1,7 @@
 """Gives the memory app the messages of an entry or of a turn."""
 
+import re
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
@@ -12,11 +14,15 @@ from django.urls import reverse
 
 from jenny.accounts.services.prepared_statements import Prepared, text_slot
 from jenny.chat.models import Branch, Conversation, Message, Turn
+from jenny.search.words import QUERY_CHARS, Query, index_words, parse_query
 from memory.history.edited_entries import NONE, Gone
 from memory.provenance import TURN, Anchor, SourceConversation, SourceMessage
 
 LISTED = 20
+# Messages of a long slice that say what is explained, and those of it that are read.
+SAID, _READ = 3, 1_000
 _EXCERPT = 200
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _KINDS = (Message.Kind.USER, Message.Kind.ANSWER)
 
 
@@ -30,11 +36,41 @@ def speech(anchor: Anchor) -> SourceConversation | None:
     if found is None:
         return None
     chat, rows = found
-    said = list(rows.prefetch_related("blocks").order_by("pk")[:LISTED])
+    messages = list(rows.prefetch_related("blocks").order_by("pk")[:_READ])
+    texts = [_text(row) for row in messages]
+    query = parse_query(anchor.about[:QUERY_CHARS])
     told = tuple(
-        SourceMessage(row.pk, row.kind, row.created_at, _excerpt(row), _url(row)) for row in said
+        SourceMessage(
+            messages[at].pk,
+            messages[at].kind,
+            messages[at].created_at,
+            _excerpt(texts[at], query),
+            _url(messages[at]),
+        )
+        for at in (_most_about(texts, query) if len(messages) > SAID else range(len(messages)))
     )
-    return SourceConversation(str(chat.pk), chat.title, told, max(0, rows.count() - len(told)))
+    return SourceConversation(str(chat.pk), chat.title, told, len(messages) - len(told))
+
+
+def _most_about(texts: Sequence[str], query: Query) -> Sequence[int]:
+    """Return the places of the texts that say most of the query; the first ones when none does."""
+    scores = _scores(texts, query)
+    best = max(scores, default=0.0)
+    if not best:
+        return range(min(len(texts), LISTED))
+    ranked = sorted(range(len(texts)), key=lambda at: -scores[at])[:SAID]
+    return sorted(at for at in ranked if scores[at] > best / 2)
+
+
+def _scores(texts: Sequence[str], query: Query) -> list[float]:
+    """Return how much of the query each text says; a word that few texts have counts more."""
+    words = [set(" ".join(index_words([text])).split()) for text in texts]
+    found = [[term.weight if term.forms & row else 0.0 for term in query.terms] for row in words]
+    having = [sum(map(bool, column)) for column in zip(*found, strict=True)]
+    return [
+        sum(weight / many for weight, many in zip(row, having, strict=True) if weight)
+        for row in found
+    ]
 
 
 def _of_turn(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | None":
@@ -71,9 +107,20 @@ def _of_messages(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | No
     return chat, said
 
 
-def _excerpt(row: Message) -> str:
-    text = row.text or " ".join(block.text for block in row.blocks.all() if block.kind == "text")
-    line = " ".join(text[: _EXCERPT * 4].split())
+def _text(row: Message) -> str:
+    return row.text or " ".join(block.text for block in row.blocks.all() if block.kind == "text")
+
+
+def _excerpt(text: str, query: Query) -> str:
+    """Return the text from the sentence that says most of the query."""
+    if len(text) > _EXCERPT and query.terms:
+        sentences = _SENTENCE_END.split(text)
+        scores = _scores(sentences, query)
+        start = scores.index(max(scores))
+        rest = " ".join(" ".join(sentences[start:])[: _EXCERPT * 4].split())
+        line = f"… {rest}" if start else rest
+    else:
+        line = " ".join(text.split())
     return line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]}…"
 
 
