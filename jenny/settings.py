@@ -213,7 +213,7 @@ STATICFILES_DIRS = [
 JENNY_MERMAID = "mermaid/mermaid.min.js"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "jenny.static_files.StaticFilesStorage"},
 }
 
 # --- Numbers for Prometheus ------------------------------------------------------------------

@@ -20,7 +20,14 @@ from django.urls import URLPattern, URLResolver, get_resolver  # noqa: E402
 
 from jenny.accounts import access, connections  # noqa: E402
 from jenny.accounts.models import Account, ApiKey, Job, LoginSession  # noqa: E402
-from jenny.chat.models import ConsentRequest, Conversation, Draft, Message, Turn  # noqa: E402
+from jenny.chat.models import (  # noqa: E402
+    Attachment,
+    ConsentRequest,
+    Conversation,
+    Draft,
+    Message,
+    Turn,
+)
 from jenny.workspace import trash  # noqa: E402
 from jenny.workspace.files import Actor, open_workspace  # noqa: E402
 from jenny.workspace.versions.commits import commit_pending  # noqa: E402
@@ -100,6 +107,10 @@ def owned(db: None) -> dict[str, str]:
         workspace=workspace, run=run, actor="dream", path="USER.md", kind="add", piece=piece
     )
     turn = Turn.objects.create(conversation=chat)
+    attached = Attachment.objects.create(
+        workspace=workspace, account=ana, conversation=chat, name=MARK, kind="picture", width=1,
+        thumbnail=MARK.encode(), upload="0" * 32,
+    )  # fmt: skip
     asked = ConsentRequest.objects.create(
         workspace=workspace, turn=turn, path="AGENTS.md", after=MARK.encode()
     )
@@ -121,6 +132,7 @@ def owned(db: None) -> dict[str, str]:
         "conversation_id": str(chat.pk),
         "batch": str(int(now.timestamp()) * 1_000_000),
         "message_id": str(message.pk),
+        "attachment_id": str(attached.pk),
         "ending": "md",
         "ids": str(message.pk),
         "turn_id": str(turn.pk),

@@ -213,6 +213,7 @@ def _preset(config: Config, name: str, row: PresetConfig, env: Environment) -> P
         ),
         thinking=_thinking(row.thinking, max_tokens),
         prices=_prices(row),
+        takes_pictures=row.pictures != "off",
     )
 
 

@@ -26,6 +26,15 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture in base64. *text* takes its place for a model that sees none."""
+
+    media_type: str
+    data: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Thinking:
     """Thinking of a model. The provider checks the signature when it gets the block back.
 
@@ -54,11 +63,11 @@ class ToolResult:
     ok: bool = True
 
 
-type Part = Text | Thinking | ToolUse | ToolResult
+type Part = Text | Image | Thinking | ToolUse | ToolResult
 type Role = Literal["user", "assistant"]
 
 # The parts allowed for each role.
-_KINDS = {"user": (Text, ToolResult), "assistant": (Text, Thinking, ToolUse)}
+_KINDS = {"user": (Text, Image, ToolResult), "assistant": (Text, Thinking, ToolUse)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +105,20 @@ def clean_value(value: Any) -> Any:
     return value
 
 
-def to_wire(messages: Sequence[Message], *, thinking: bool = True) -> list[dict[str, Any]]:
+def to_wire(
+    messages: Sequence[Message], *, thinking: bool = True, images: bool = True
+) -> list[dict[str, Any]]:
     """Return the messages as the API takes them, with a cache breakpoint on the last block.
 
     Roles alternate and the user begins; every call has exactly one result, right after it; ids are
-    unique; nothing is blank. ``thinking=False`` leaves thinking out (for a provider that refuses
-    it).
+    unique; nothing is blank. ``thinking=False`` leaves thinking out, ``images=False`` sends a text
+    in place of each picture (for a provider that refuses them).
     """
     wire = [
-        {"role": message.role, "content": [_block(part) for part in message.parts]}
+        {
+            "role": message.role,
+            "content": [_block(part, images=images) for part in message.parts],
+        }
         # Joined again, since a message may have had nothing but results without a call.
         for message in _joined(_paired(_joined(messages, thinking=thinking)), thinking=thinking)
     ]
@@ -192,15 +206,16 @@ def _unanswered(waiting: dict[str, deque[str]]) -> list[Part]:
     return [ToolResult(id_, NO_RESULT, ok=False) for ids in waiting.values() for id_ in ids]
 
 
-def _block(part: Part) -> dict[str, Any]:
+def _block(part: Part, *, images: bool) -> dict[str, Any]:
     match part:
+        case Image():
+            return _image(part) if images else {"type": "text", "text": clean(part.text)}
         case Text(text):
             return {"type": "text", "text": clean(text)}
-        case Thinking(redacted=redacted) if redacted:
-            return {"type": "redacted_thinking", "data": redacted}
-        case Thinking(text, signature):
+        case Thinking(text, signature, redacted):
             # Byte for byte as it came: the signature covers it.
-            return {"type": "thinking", "thinking": text, "signature": signature}
+            shown = {"type": "thinking", "thinking": text, "signature": signature}
+            return {"type": "redacted_thinking", "data": redacted} if redacted else shown
         case ToolUse(id_, name, arguments):
             return {
                 "type": "tool_use",
@@ -217,6 +232,11 @@ def _block(part: Part) -> dict[str, Any]:
                 "content": clean(content),
             }
             return block if ok else {**block, "is_error": True}
+
+
+def _image(part: Image) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+    return {"type": "image", "source": source}
 
 
 def _mark_last(wire: list[dict[str, Any]]) -> None:

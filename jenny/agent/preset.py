@@ -63,3 +63,5 @@ class Preset:
     # "" leaves it to the model; "off", "adaptive", or a number: the budget in tokens.
     thinking: str = ""
     prices: Prices | None = None
+    # False: the model gets the name and path of a picture in its place.
+    takes_pictures: bool = True

@@ -30,6 +30,7 @@ OPTIONAL = {
     "thinking": "“{model}” does not take the thinking setting; it was asked without it.",
     "tools": "“{model}” cannot use tools; it was asked without them.",
     "system": "“{model}” takes no system prompt; it went out as the first message instead.",
+    "images": "“{model}” takes no pictures; their names and paths were sent instead.",
     "lists": "{host} takes messages only as plain text; they were sent that way.",
     "stream": "{host} does not stream; the reply comes in one piece.",
 }
@@ -84,7 +85,12 @@ def build_request(
         "model": preset.model,
         "max_tokens": most,
         "system": system,
-        "messages": to_wire(messages, thinking="thinking" not in without.parameters),
+        "messages": to_wire(
+            messages,
+            thinking="thinking" not in without.parameters,
+            # A server that takes plain text alone takes no pictures either.
+            images=preset.takes_pictures and not without.parameters & {"images", "lists"},
+        ),
     }
     if tools and "tools" not in without.parameters:
         body["tools"] = tools
@@ -155,6 +161,10 @@ def _has_block(body: dict[str, Any], parameter: str) -> bool:
             "thinking" in block["type"]
             for message in body["messages"]
             for block in message["content"]
+        )
+    if parameter == "images":
+        return any(
+            block["type"] == "image" for message in body["messages"] for block in message["content"]
         )
     if parameter == "stream":
         return "stream" not in body

@@ -69,6 +69,15 @@ _REFUSES = {
         r"|roles must alternate|only user(?:,| and) assistant",
         re.IGNORECASE,
     ),
+    "images": re.compile(
+        rf"\b(?:images?|pictures?|vision|multi-?modal|mmproj)\b.{{0,60}}(?:{_NOT}|invalid|unknown)"
+        rf"|{_NO}\b(?:images?|pictures?|vision|multi-?modal)"
+        r"|(?:could not|unable to|cannot|failed to) (?:process|decode|load|read).{0,20}\bimage"
+        r"|no endpoints found that support image|\bmmproj\b|not a (?:vision|multi-?modal) model"
+        r"|\b(?:unexpected|should be)\b.{0,40}\bimage"
+        rf"|(?:{_UNKNOWN}|only).{{0,60}}\b(?:type|content|part|block|variant)\b.{{0,30}}\bimage",
+        re.IGNORECASE,
+    ),
     "lists": re.compile(
         r"(?:content|system)\b.{0,60}(?:must be a string|valid string|str type expected"
         r"|expected (?:a )?string|be of type string|not a string)"

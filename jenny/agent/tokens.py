@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Self
 
-from jenny.agent.messages import Message, Text, Thinking, ToolResult, ToolUse
+from jenny.agent.messages import Image, Message, Text, Thinking, ToolResult, ToolUse
 
 # UTF-8 bytes per token. English has about 4, code and CJK about 3; a slightly high estimate leaves
 # room, a low one overflows the window.
@@ -58,8 +58,10 @@ def estimate_messages(messages: Sequence[Message]) -> int:
     )
 
 
-def _text_of(part: Text | Thinking | ToolUse | ToolResult) -> str:
+def _text_of(part: Text | Image | Thinking | ToolUse | ToolResult) -> str:
     match part:
+        case Image(text=text):
+            return text
         case Text(text) | Thinking(text):
             return text
         case ToolUse(_, name, arguments):

@@ -101,7 +101,7 @@ def weighed(rows: Sequence["Row"]) -> list[WeighedMessage]:
     found = []
     under_way = -1
     for number, row in enumerate(rows):
-        found.append(WeighedMessage(_tokens(row), row.kind == "user" and number > under_way))
+        found.append(WeighedMessage(tokens_of(row), row.kind == "user" and number > under_way))
         under_way = max(under_way, last_of[row.turn_id])
     return found
 
@@ -112,7 +112,10 @@ def spoken(row: "Row") -> Spoken | None:
     """
     is_refused = row.turn is not None and row.turn.is_refused
     if row.kind == "user":
-        return Spoken(row.pk, "user", row.text, row.created_at, is_refused=is_refused)
+        files = tuple(one.as_file().marker for one in row.attachments.all())
+        return Spoken(
+            row.pk, "user", row.text, row.created_at, attachments=files, is_refused=is_refused
+        )
     blocks = list(row.blocks.all())
     text = ""
     tools: list[ToolUsed] = []
@@ -129,11 +132,13 @@ def spoken(row: "Row") -> Spoken | None:
     return Spoken(row.pk, "assistant", text, row.created_at, tuple(tools), is_refused=is_refused)
 
 
-def _tokens(row: "Row") -> int:
+def tokens_of(row: "Row") -> int:
+    """Estimate the tokens of a message in a request, with its files."""
     if row.turn is not None and row.turn.is_refused:
         return 0  # it is not sent
     if row.kind == "user":
-        return estimate(row.text) + estimate(row.context)
+        files = sum(one.tokens for one in row.attachments.all())
+        return estimate(row.text) + estimate(row.context) + files
     return sum(
         estimate(block.text)
         if block.kind == "text"

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from jenny.agent.messages import Message, Part, Text, ToolResult, ToolUse
+from jenny.chat.attachment_texts import AttachedFile, message_parts
 
 STOPPED = "(The answer was stopped here.)"
 INTERRUPTED = "(The answer was cut off here.)"
@@ -41,14 +42,21 @@ class Said:
     pieces: Sequence[Piece] = ()
     id: int = 0
     is_refused: bool = False
+    files: Sequence[AttachedFile] = ()
 
 
-def user_message(text: str, context: str) -> Message:
-    """Build a user message with *context*, which only the model sees, after the text."""
-    return Message("user", (Text(f"{text}\n\n{context}" if context else text),))
+def user_message(
+    text: str, context: str, files: Sequence[AttachedFile] = (), folder: str = ""
+) -> Message:
+    """Build a user message with *context*, which only the model sees, after the text.
+
+    *folder*: the one that the paths of *files* are given from.
+    """
+    whole = f"{text}\n\n{context}" if context else text
+    return Message("user", tuple(message_parts(whole, files, folder=folder)))
 
 
-def messages(rows: Iterable[Said]) -> list[Message]:
+def messages(rows: Iterable[Said], folder: str = "") -> list[Message]:
     """Return the model's history: user messages that a turn took, and current answers.
 
     Turns that a provider declined to answer are left out, since it would decline every later
@@ -59,7 +67,7 @@ def messages(rows: Iterable[Said]) -> list[Message]:
         if row.is_refused:
             continue
         if row.kind == "user" and row.state:
-            history.append(user_message(row.text, row.context))
+            history.append(user_message(row.text, row.context, row.files, folder))
         elif row.kind == "answer" and row.state and not row.is_retried:
             history.extend(_answer(row.pieces))
             if row.state in _ENDINGS and any(piece.kind == "text" for piece in row.pieces):

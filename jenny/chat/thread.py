@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from jenny.markdown.render import render
 from jenny.markdown.streaming import StreamRenderer
 
 if TYPE_CHECKING:
-    from jenny.chat.models import Block, Message, Turn
+    from jenny.chat.models import Attachment, Block, Message, Turn
 
 # Characters of a tool's first argument shown on its line.
 SHORT_ARGUMENT = 60
@@ -70,6 +70,7 @@ class Item:
     is_last_of_turn: bool = False
     # The summaries of messages up to this one (rows of ``Summary``).
     summaries: Iterable[Any] = ()
+    attachments: "Sequence[Attachment]" = ()
 
     @property
     def is_question(self) -> bool:
@@ -152,6 +153,7 @@ def item(
         day=day,
         is_last_of_turn=is_last,
         summaries=message.summaries.all() if summaries is None else summaries,
+        attachments=message.attachments.all() if kind == "user" else (),
     )
 
 

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from jenny.chat.views import (
+    attachments,
     changes,
     consent,
     conversation_list,
@@ -26,6 +27,17 @@ urlpatterns = [
     path("chat/trash/", conversation_list.trash, name="trash"),
     path("chat/trash/act", conversation_list.act_on_trash, name="act_on_trash"),
     path("chat/trash/undo/<int:batch>", conversation_list.undelete, name="undelete"),
+    path("chat/attach", attachments.attach, name="first_attach"),
+    path(
+        "chat/attachments/<int:attachment_id>/thumbnail",
+        attachments.thumbnail,
+        name="attachment_thumbnail",
+    ),
+    path(
+        "chat/attachments/<int:attachment_id>/remove",
+        attachments.remove,
+        name="attachment_remove",
+    ),
     path("chat/send", send.begin_conversation, name="begin"),
     path("chat/draft", send.first_draft, name="first_draft"),
     path("chat/<uuid:conversation_id>/", conversation_pages.conversation, name="conversation"),
@@ -38,6 +50,7 @@ urlpatterns = [
     ),
     path("chat/<uuid:conversation_id>/events", events.events, name="events"),
     path("chat/<uuid:conversation_id>/send", send.send, name="send"),
+    path("chat/<uuid:conversation_id>/attach", attachments.attach, name="attach"),
     path("chat/<uuid:conversation_id>/stop", send.stop, name="stop"),
     path("chat/<uuid:conversation_id>/retry", send.retry, name="retry"),
     path("chat/<uuid:conversation_id>/edit/<int:message_id>", versions.edit, name="edit"),

@@ -13,6 +13,8 @@ DELETED_WORKSPACE = timedelta(days=30)
 PAGE_CHANGE = timedelta(days=30)
 # An upload in parts after its last part.
 UPLOAD_PART = timedelta(days=1)
+# A file that was attached to a message which is not sent.
+UNSENT_FILE = timedelta(days=30)
 # A backup that was made or sent, and the key of an encrypted one.
 BACKUP = timedelta(days=1)
 BACKUP_KEY = timedelta(hours=1)

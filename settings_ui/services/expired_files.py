@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from jenny.accounts.models import Workspace
-from jenny.chat.services import deletion
+from jenny.chat.services import attachments, deletion
 from jenny.workspace import retention, trash
 from settings_ui.services import delete_account, workspaces
 
@@ -18,6 +18,7 @@ def delete_expired_files() -> None:
     """Purge expired trash, workspaces deleted long ago, and abandoned uploads. It may run at any
     time and concurrently."""
     deletion.purge()
+    attachments.clear_uploads()
     workspaces.purge(timezone.now())
     delete_account.clear()
     now = int(time.time())

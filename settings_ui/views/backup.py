@@ -23,9 +23,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jenny.accounts import access
 from jenny.accounts.models import Account, Job, Workspace
+from jenny.workspace import upload_parts
 from jenny.workspace.backup.validation import free_bytes
 from jenny.workspace.errors import BackupRefused, WorkspaceError, WriteFailed, reason_of
-from settings_ui.browsing import upload_parts
 from settings_ui.errors import FolderFound, WorkspaceRefused
 from settings_ui.services import workspaces
 from settings_ui.services.backups import exporter, import_job, previews, storage

@@ -1,6 +1,8 @@
 /* Sending. What was typed shows at once as sent and stays marked until the server has it;
    if it does not get there, it goes back into the field with a sentence. */
 
+import { areComing, hasFiles, names, putBack, takeRows } from "./attachments.js";
+
 const TIMEOUT_MS = 20_000;
 const form = document.getElementById("composer");
 const field = document.getElementById("text");
@@ -41,7 +43,7 @@ field.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   if (event.defaultPrevented) return;
   event.preventDefault();
-  if (field.value.trim()) form.requestSubmit();
+  if (field.value.trim() || hasFiles() || areComing()) form.requestSubmit();
 });
 fit();
 // With a keyboard one writes at once; on a phone the keys would cover what one came to read.
@@ -74,29 +76,6 @@ function link(href, words) {
 field.addEventListener("input", measure);
 measure();
 
-/* --- Files that are pasted or dropped --------------------------------------------------- */
-
-/** Say where a file can go; a picture must not vanish, nor take the place of the page. */
-function refuseFiles(event, files) {
-  event.preventDefault();
-  const one = files.length === 1 ? `“${files[0].name}”` : `${files.length} files`;
-  say("");
-  status.replaceChildren(`A chat takes text only, so ${one} was not added. `, link("/workspace/", "Put it into Files"), ", then name it here.");
-  status.dataset.tone = "bad";
-  announce.textContent = status.textContent;
-}
-
-field.addEventListener("paste", (event) => {
-  const { files } = event.clipboardData;
-  if (files.length && !event.clipboardData.getData("text/plain")) refuseFiles(event, files);
-});
-addEventListener("dragover", (event) => {
-  if (event.dataTransfer.types.includes("Files")) event.preventDefault();
-});
-addEventListener("drop", (event) => {
-  if (event.dataTransfer.files.length) refuseFiles(event, event.dataTransfer.files);
-});
-
 const starts = [...document.querySelectorAll("[data-start]")];
 for (const start of starts) {
   start.addEventListener("click", () => {
@@ -111,11 +90,12 @@ for (const start of starts) {
 
 /* --- Sending --------------------------------------------------------------------------- */
 
-// One key a text: sent twice, or sent again after a lost answer, it is one message.
+// One key a text and its files: sent twice, or sent again after a lost answer, it is one message.
 let attempt = { text: "", key: "" };
 let failed = null;
 
-function keyFor(text) {
+function keyFor(words, files) {
+  const text = `${files}\n${words}`;
   if (attempt.text !== text || !attempt.key) {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     attempt = { text, key: [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("") };
@@ -123,7 +103,7 @@ function keyFor(text) {
   return attempt.key;
 }
 
-function pending(text, key) {
+function pending(text, key, files) {
   const item = document.createElement("article");
   item.className = "item user pending";
   item.dataset.key = key;
@@ -133,6 +113,13 @@ function pending(text, key) {
   const words = document.createElement("p");
   words.className = "words";
   words.dir = "auto";
+  for (const name of files) {
+    const file = document.createElement("p");
+    file.className = "attachment-name";
+    file.dir = "auto";
+    file.textContent = name;
+    said.append(file);
+  }
   words.textContent = text.length > SAID_FROM ? `${text.slice(0, 600)}…` : text;
   const meta = document.createElement("footer");
   meta.className = "meta";
@@ -143,8 +130,9 @@ function pending(text, key) {
   return item;
 }
 
-function giveBack(item, text, sentence) {
+function giveBack(item, text, rows, sentence) {
   item.remove();
+  putBack(rows);
   field.value = field.value.trim() ? `${text}\n\n${field.value}` : text;
   field.dispatchEvent(new Event("input", { bubbles: true }));
   field.focus();
@@ -153,8 +141,10 @@ function giveBack(item, text, sentence) {
 
 const csrf = () => form.querySelector("[name=csrfmiddlewaretoken]").value;
 
-async function post(text, key) {
+async function post(text, key, numbers) {
   const body = new FormData(form);
+  body.delete("files");
+  body.set("attachments", numbers);
   body.set("text", text);
   body.set("client_key", key);
   return fetch(form.action, {
@@ -173,28 +163,47 @@ async function reason(answer) {
   return `The server answered ${answer.status}.`;
 }
 
+let isAsked = false;
+
+document.addEventListener("jenny:attachments", () => {
+  if (!isAsked || areComing()) return;
+  isAsked = false;
+  say("");
+  // One that failed stays in sight; what to do with it is for the person to say.
+  if (!document.querySelector("#attachments .failed")) form.requestSubmit();
+});
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
+  if (areComing()) {
+    // Sent as soon as the last file is there.
+    isAsked = true;
+    say("Your message is sent when its files are there…");
+    return;
+  }
   const text = field.value;
-  if (!text.trim() || send.disabled || size.dataset.tone === "bad") return;
-  const key = keyFor(text);
+  if ((!text.trim() && !hasFiles()) || send.disabled || size.dataset.tone === "bad") return;
+  const numbers = document.getElementById("attachment-numbers").value;
+  const key = keyFor(text, numbers);
   send.disabled = true;
-  const item = pending(text, key);
+  const item = pending(text, key, names());
+  const rows = takeRows();
   field.value = "";
   field.dispatchEvent(new Event("input", { bubbles: true }));
   say("");
   tell("jenny:sent", { text, key });
   try {
-    const answer = await post(text, key);
+    const answer = await post(text, key, numbers);
     const elsewhere = answer.headers.get("HX-Redirect");
     if (elsewhere) {
       // The session is over, or this page is older than it; the text waits there.
-      giveBack(item, text, "Not sent: your session has ended. Your text is kept.");
+      giveBack(item, text, rows, "Not sent: your session has ended. Your text is kept.");
       location.assign(elsewhere);
     } else if (!answer.ok) {
-      giveBack(item, text, `Not sent; your text is back in the field. ${await reason(answer)}`);
+      giveBack(item, text, rows, `Not sent; your text is back in the field. ${await reason(answer)}`);
     } else {
-      const { url } = await answer.json();
+      const { url, keeps_files: keepsFiles } = await answer.json();
+      if (keepsFiles) putBack(rows);
       attempt = { text: "", key: "" };
       tell("jenny:accepted");
       if (new URL(url, location.href).pathname !== location.pathname) location.assign(url);
@@ -207,7 +216,7 @@ form.addEventListener("submit", async (event) => {
       return;
     }
     failed = { text, key };
-    giveBack(item, text, "Not sent: Jenny could not be reached. Your text is back in the field; try again.");
+    giveBack(item, text, rows, "Not sent: Jenny could not be reached. Your text is back in the field; try again.");
   } finally {
     send.disabled = false;
   }
@@ -217,6 +226,7 @@ form.addEventListener("submit", async (event) => {
 document.addEventListener("jenny:item", ({ detail }) => {
   if (!failed || detail.key !== failed.key) return;
   if (field.value === failed.text) {
+    takeRows();
     field.value = "";
     field.dispatchEvent(new Event("input", { bubbles: true }));
     say("");

@@ -107,33 +107,6 @@ def test_a_long_text_says_its_size_first_and_is_folded(
     expect(page.locator("#size")).to_be_empty()
 
 
-def test_a_picture_is_led_to_the_files(signed_in: Callable[..., Page], chat: str) -> None:
-    """Pasted or dropped, it does not vanish, and the page stays where it is."""
-    page = signed_in()
-    page.goto(f"/chat/{chat}/")
-    transfer = page.evaluate_handle(
-        """() => {
-          const transfer = new DataTransfer();
-          transfer.items.add(new File(["x"], "screen.png", { type: "image/png" }));
-          return transfer;
-        }"""
-    )
-    status = page.locator("#status")
-    page.locator("#text").evaluate(
-        """(field, clipboardData) => field.dispatchEvent(
-             new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }))""",
-        transfer,
-    )
-    expect(status).to_contain_text("“screen.png” was not added")
-    expect(status.get_by_role("link", name="Put it into Files")).to_be_visible()
-    prevented = page.evaluate(
-        """(dataTransfer) => ["dragover", "drop"].every((kind) => !document.body.dispatchEvent(
-             new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true })))""",
-        transfer,
-    )
-    assert prevented
-
-
 def test_versions_of_an_answer_are_switched_below_it(
     signed_in: Callable[..., Page], owner: Client, model_server: ModelServer
 ) -> None:

@@ -11,6 +11,7 @@ FLOORS = ("jenny", "memory", "wikis", "settings_ui")
 # Files that are no workspace's, and why they are written past the layer.
 ELSEWHERE = {
     "jenny/chat/management/commands/eval_memory.py": "a data folder of its own, removed after it",
+    "jenny/chat/services/attachments.py": "files that wait to be sent, in the data folder",
     "jenny/env.py": "the data folder and its secrets",
     "jenny/private_files.py": "modes of files in the data folder",
     "jenny/accounts/services/json_command.py": "nothing: the output goes to the null device",
@@ -19,7 +20,6 @@ ELSEWHERE = {
     "jenny/accounts/services/first_run.py": "the setup token in the data folder",
     "jenny/agent/cancellation.py": "wakes its thread by a pipe",
     "jenny/runtime/upgrade.py": "the backup before migrating; the running instance's lock",
-    "settings_ui/browsing/upload_parts.py": "parts of uploads, in the data folder",
     "settings_ui/browsing/zips.py": "a download, which is a stream and no file",
     "settings_ui/services/backups/importer.py": "the plan of an import, in the data folder",
     "settings_ui/services/backups/exporter.py": "backups, in the data folder or as a command says",

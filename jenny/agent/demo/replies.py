@@ -86,6 +86,12 @@ A claim with a footnote.[^1]
 
 [^1]: And this is it.
 """
+_ATTACHMENT = re.compile(
+    r'<attachment path="[^"]*" name="(?P<name>[^"]*)" type="(?P<type>[^"]*)"[^>]*?'
+    r"(?: />|>\n(?P<text>.*?)\n</attachment>)",
+    re.DOTALL,
+)
+_QUOTED_LINES = 5
 _LONG_PARTS = 24
 _RECALLED = 6
 _COMMON = frozenset(
@@ -170,6 +176,20 @@ def clock(asked: DemoRequest) -> Iterator[Piece]:
         yield Say(f"This came with your message:\n\n> {lines[0].strip()}")
     else:
         yield Say("Your message came without the time, and I have no clock of my own.")
+
+
+def attachments(asked: DemoRequest) -> Iterator[Piece]:
+    """Say of each file what a model would get of it."""
+    for found in _ATTACHMENT.finditer(asked.attachments):
+        name, kind, text = found["name"], found["type"], (found["text"] or "").strip()
+        if "picture" in kind and not text:
+            yield Say(f"**{name}**: a picture. I see nothing; a model that sees is shown it.\n\n")
+            continue
+        lines = [line for line in text.splitlines() if line.strip()][:_QUOTED_LINES]
+        quoted = "\n".join(f"> {textwrap.shorten(line, 200, placeholder=' …')}" for line in lines)
+        told = f"It begins:\n\n{quoted}" if quoted else "A model gets its path, and no text of it."
+        yield Say(f"**{name}** ({kind}). {told}\n\n")
+    yield Say(f"I can do no more with files than this. {_LABEL}")
 
 
 def recall(asked: DemoRequest) -> Iterator[Piece]:

@@ -18,6 +18,8 @@ _FENCE = re.compile(r"(`{3,})markdown")
 _BULLET = re.compile(r"[-*+]\s+(.+)")
 _MEMORY = ("USER.md", "memory/MEMORY.md")
 _LATELY = "\n# What was said lately\n"
+# How a part of a message begins that says which files came with it.
+_ATTACHED = "<attachments>\n"
 _NOTED = re.compile(r"- \[(?:permanent|durable|correction|dated)[^\]\n]{0,40}\] (.+)")
 
 
@@ -67,6 +69,8 @@ class DemoRequest:
     tools: frozenset[str]
     # The person's last message and those before, unshortened: for rules that read line by line.
     whole: str = ""
+    # What the program says of the files that came with the last message.
+    attachments: str = ""
 
     @property
     def words(self) -> str:
@@ -103,6 +107,7 @@ def parse_request(body: bytes) -> DemoRequest:
         done=tuple(_done(messages[last + 1 :])),
         tools=frozenset(tool["name"] for tool in data.get("tools") or []),
         whole="\n\n".join(text for _, text in spoken),
+        attachments=_attachments(messages[last][1]) if spoken else "",
     )
 
 
@@ -111,7 +116,13 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 
 
 def _text(blocks: list[dict[str, Any]]) -> str:
-    return "\n\n".join(block["text"] for block in blocks if block["type"] == "text")
+    texts = (block["text"] for block in blocks if block["type"] == "text")
+    return "\n\n".join(text for text in texts if not text.startswith(_ATTACHED))
+
+
+def _attachments(blocks: list[dict[str, Any]]) -> str:
+    texts = (block["text"] for block in blocks if block["type"] == "text")
+    return "\n".join(text for text in texts if text.startswith(_ATTACHED))
 
 
 def _without_context(text: str) -> tuple[str, str]:

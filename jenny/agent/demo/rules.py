@@ -33,6 +33,7 @@ RULES = (
     Rule(background_runs.is_tidying, background_runs.tidy),
     # Requests of a person.
     Rule(lambda asked: bool(asked.done), tool_requests.report),
+    Rule(lambda asked: bool(asked.attachments), replies.attachments),
     Rule(
         has(
             r"what did i (?:say|tell you)",

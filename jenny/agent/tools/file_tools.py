@@ -14,6 +14,7 @@ from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
 from jenny.agent.tools import text_match
 from jenny.agent.tools.toolbox import Seen, Tool, ToolContext, ToolOutcome
+from jenny.documents.reader import read_data
 from jenny.workspace import names, texts
 from jenny.workspace.errors import FileMissing, VersionMismatch
 from jenny.workspace.files import FileVersion
@@ -47,6 +48,17 @@ def decoded(path: str, data: bytes) -> str:
         )
         raise ToolProblem(message)
     return text
+
+
+def _is_text(data: bytes) -> bool:
+    """True for UTF-8 without NUL that does not call itself a PDF."""
+    if b"\0" in data or data.startswith(b"%PDF-"):
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def lines_of(text: str) -> list[str]:
@@ -96,14 +108,20 @@ _ENTRIES = 500
 _SNIPPET = 3
 
 
-def read_file(context: ToolContext, path: str, offset: int = 1, limit: int = 2000) -> ToolOutcome:
-    """Read a text file of the workspace. Each line comes after its number and a tab.
+def read_file(
+    context: ToolContext, path: str, offset: int = 1, limit: int = 2000, page: int = 0
+) -> ToolOutcome:
+    """Read a text file of the workspace, or a document (PDF, Word, Excel, PowerPoint, OpenDocument,
+    e-mail). Each line of a text comes after its number and a tab; a document comes page by page.
 
     path: as this conversation writes paths, such as AGENTS.md
-    offset: the first line to read, from 1; a negative one counts from the end
-    limit: how many lines to read at most
+    offset: of a text: the first line to read, from 1; a negative one counts from the end
+    limit: of a text: how many lines to read at most
+    page: of a document: the first page to read, from 1
     """
-    file, text = _text(context, path)
+    file, text = _text(context, path, page=page)
+    if text is None:
+        return _read_pages(context, file, max(page, 1))
     whole, text = text, context.view(file.path, text)
     if not text:
         context.seen[file.path] = Seen(file.version, 0, is_whole=True)
@@ -220,9 +238,33 @@ def edit_file(
     )
 
 
-def _text(context: ToolContext, path: str) -> tuple[FileVersion, str]:
+def _read_pages(context: ToolContext, file: FileVersion, first: int) -> ToolOutcome:
+    """Read a document from page *first* on, as many whole pages as a result may have."""
+    name = file.path.rpartition("/")[2]
+    room = context.max_result_chars - 500
+    found = read_data(file.data, name, first=first, chars=room, pictures=False)
+    if not found.pages and found.page_count and first > found.page_count:
+        message = f"{file.path} has {found.page_count:,} pages; there is no page {first:,}."
+        raise ToolProblem(message)
+    if not found.pages:
+        message = f"{file.path} ({found.label}, {len(file.data):,} bytes) cannot be read as text."
+        raise ToolProblem(f"{message} {found.problem}".strip())
+    shown = []
+    for number, text in enumerate(found.pages, first):
+        visible = clean(context.view(file.path, text))
+        shown.append(f"--- page {number} ---\n{visible[:room]}")
+        room -= len(shown[-1])
+    last = first + len(found.pages) - 1
+    of = f" of {found.page_count:,}" if found.page_count else ""
+    more = f" Go on with page={last + 1}." if found.has_more else ""
+    content = "\n".join([*shown, f"[Pages {first:,}–{last:,}{of}.{more}]"])
+    data = {"path": file.path, "pages": found.page_count, "first": first, "last": last}
+    return ToolOutcome(ok=True, content=content, data=data, source=file.path)
+
+
+def _text(context: ToolContext, path: str, *, page: int) -> tuple[FileVersion, str | None]:
     """Return a file and its text without byte order mark; a shipped one where the workspace has
-    none.
+    none. ``None``: it is read by pages.
     """
     try:
         file = context.workspace.read(path, limit=READ_BYTES)
@@ -231,6 +273,8 @@ def _text(context: ToolContext, path: str) -> tuple[FileVersion, str]:
         if shipped is None:
             raise ToolProblem(missing(context, path)) from error
         return FileVersion(path, b"", ""), shipped
+    if page > 0 or not _is_text(file.data):
+        return file, None
     return file, text_of(file).removeprefix("\ufeff")
 
 

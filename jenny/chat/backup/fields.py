@@ -20,6 +20,7 @@ from jenny.workspace.backup.rows import (
     or_none,
     rename_key,
     several,
+    shaped,
     text,
     whole,
 )
@@ -34,9 +35,29 @@ _POINTERS = {
 }
 
 
+# A file of a message. Its content is among the workspace's files; pictures are made again from it.
+ATTACHMENT = {
+    "name": text(255),
+    "path": text(1024),
+    "size": whole(),
+    "digest": text(64),
+    "kind": choice("picture", "document", "text", "archive", "other"),
+    "label": text(64),
+    "problem": text(10_000),
+    "page_count": _COUNT,
+    "form": choice("picture", "text", "part", "path"),
+    "text": text(),
+    "width": _COUNT,
+    "height": _COUNT,
+    "tokens": _COUNT,
+}
+
+
 def _upgrade(row: Row) -> Row:
     """Backups made before December 2026 call a turn's message its sentence, and conversations had
-    no tags and marks."""
+    no tags and marks, and messages no attachments."""
+    if row.get("row") == "message":
+        return {"attachments": []} | row
     if row.get("row") == "conversation":
         return {"is_pinned": False, "is_archived": False, "tags": []} | row
     return rename_key(row, "sentence", "message") if row.get("row") == "turn" else row
@@ -106,6 +127,7 @@ TABLE = Table(
             "turn": or_none(whole()),
             "step": _COUNT,
             "remembered": or_none(whole()),
+            "attachments": several(shaped(ATTACHMENT)),
         },
         "block": {
             "message": whole(),

@@ -1,5 +1,6 @@
 """Conversations, their messages, turns and blocks."""
 
+from jenny.chat.models.attachments import Attachment
 from jenny.chat.models.branches import Branch, Path
 from jenny.chat.models.consent import ConsentRequest
 from jenny.chat.models.conversations import Conversation, Tag, look_again
@@ -9,6 +10,7 @@ from jenny.chat.models.summaries import Summary
 from jenny.chat.models.turns import Turn
 
 __all__ = [
+    "Attachment",
     "Block",
     "Branch",
     "ConsentRequest",

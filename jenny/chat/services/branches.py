@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from jenny.chat.backup.conversations import ConversationRows
 from jenny.chat.models import Branch, Conversation, Message, Path, Turn
+from jenny.chat.services.attachments import copy_to
 from jenny.chat.services.consolidation import rows_of
 from jenny.chat.services.context_window import meter_of
 from jenny.chat.services.conversation_export import talk_of
@@ -52,12 +53,12 @@ def edit_message(
     :raises Refused: *text* is blank, an answer is being written, or the message is not in the
     thread (a form sent twice finds it gone).
     """
-    text = check_text(text)
     with transaction.atomic():
         row = _resting(chat)
         first = row.messages.filter(pk=message_id, kind=Message.Kind.USER, is_current=True).first()
         if first is None:
             raise MessageRefused(_ELSEWHERE)
+        text = check_text(text, has_files=first.attachments.exists())
         turn = _said_anew(row, [first], [text])
     return _begun(chat, turn, start)
 
@@ -201,7 +202,7 @@ def _said_anew(chat: Conversation, rows: Sequence[Message], texts: Sequence[str]
     chat.messages.filter(Q(pk=forks_at) | Q(pk__in=siblings)).update(versions=versions)
     branch = Branch.objects.create(conversation=chat, parent_id=parent, forks_at=forks_at)
     _enter(chat, branch, at)
-    for number, text in enumerate(texts):
+    for number, (source, text) in enumerate(zip(rows, texts, strict=True)):
         message = Message.objects.create(
             conversation=chat,
             kind=Message.Kind.USER,
@@ -211,6 +212,7 @@ def _said_anew(chat: Conversation, rows: Sequence[Message], texts: Sequence[str]
             version=1 if number else versions,
             versions=1 if number else versions,
         )
+        copy_to(message, source)
         if not number:
             Branch.objects.filter(pk=branch.pk).update(first=message.pk)
     Conversation.objects.filter(pk=chat.pk).update(active_at=Now())

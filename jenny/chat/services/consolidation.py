@@ -208,7 +208,9 @@ def _next(known: Conversation, trigger: Trigger) -> tuple[Conversation, Slice | 
             return None
         at = Pointers(chat.summarised_through, chat.context_from, chat.session_from)
         query = rows_of(chat, min(at.summarised_through + 1, at.context_from))
-        rows = list(query.select_related("turn").prefetch_related("blocks").order_by("pk"))
+        rows = list(
+            query.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
+        )
         piece = context_slices.past(rows, at)
         if piece is None:
             piece = _CHOICES[trigger](chat, rows, at)

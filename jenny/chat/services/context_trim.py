@@ -28,6 +28,7 @@ from jenny.chat.services.prompts import prompt_of
 from jenny.chat.services.summaries import summarise_slice
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
+from wikis.project import folder_of
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,10 @@ def _room_after(
     gone = sum(before <= row.id < chat.context_from for row in said)
     return loop.Room(
         system=prompt_of(chat, toolbox.names).wire(),
-        history=model_messages.messages(row for row in said if row.id >= chat.context_from),
+        history=model_messages.messages(
+            (row for row in said if row.id >= chat.context_from),
+            folder_of(chat.project) if chat.project else "",
+        ),
         message=(
             f"The oldest part of this conversation ({gone:,} messages) is not sent any more; it is "
             "kept, and stays in the thread. The request was repeated once without it."
@@ -176,7 +180,7 @@ def _let_go(
 
 
 def _rows(chat: Conversation, first: int) -> list[Message]:
-    query = rows_of(chat, first).select_related("turn").prefetch_related("blocks")
+    query = rows_of(chat, first).select_related("turn").prefetch_related("blocks", "attachments")
     return list(query.order_by("pk"))
 
 
@@ -208,7 +212,7 @@ def _size(
 ) -> int:
     """Estimate the request's tokens, from the provider's last count when there is one."""
     chat = turn.conversation
-    fresh = sum(estimate(row.text) + estimate(row.context) for row in taken)
+    fresh = sum(context_slices.tokens_of(row) for row in taken)
     counted = _COUNTED.first(conversation=chat.pk, context_from=chat.context_from)
     if counted:
         return max(0, counted[0] - turn.tokens_gone) + fresh

@@ -175,7 +175,7 @@ def _last_exchange(chat: Conversation) -> int:
         )
         .exclude(turn=None)
         .select_related("turn")
-        .prefetch_related("blocks")
+        .prefetch_related("blocks", "attachments")
         .order_by("pk")
     )
     weights = context_slices.weighed(rows)

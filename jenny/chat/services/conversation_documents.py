@@ -76,7 +76,7 @@ def stream_zip(chats: QuerySet[Conversation], ending: str) -> Iterator[bytes]:
 
 def _messages(chat: Conversation) -> Iterable[Message]:
     rows = Message.objects.filter(conversation=chat, is_current=True)
-    return rows.select_related("turn").prefetch_related("blocks").order_by("pk")
+    return rows.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
 
 
 def text_of(message: Message) -> str:
@@ -87,6 +87,12 @@ def text_of(message: Message) -> str:
     return "\n\n".join(text.strip() for text in blocks if text.strip())
 
 
+def _with_files(message: Message) -> str:
+    """Return a message's text and the names of the files that were sent with it."""
+    files = [f"[Attached: {one.name} ({one.path})]" for one in message.attachments.all()]
+    return "\n\n".join(filter(None, [text_of(message), "\n".join(files)]))
+
+
 def _markdown(chat: Conversation, rows: list[Message]) -> str:
     parts = [f"# {_title(chat)}\n", f"{timezone.localtime(chat.created_at):%Y-%m-%d %H:%M}\n"]
     if chat.project:
@@ -94,7 +100,7 @@ def _markdown(chat: Conversation, rows: list[Message]) -> str:
     for row in rows:
         if row.kind == Message.Kind.DIVIDER:
             parts.append(f"---\n\n*{row.text}*\n")
-        elif text := text_of(row).strip():
+        elif text := _with_files(row).strip():
             when = f"{timezone.localtime(row.created_at):%Y-%m-%d %H:%M}"
             parts.append(f"## {_SPEAKERS[Message.Kind(row.kind)]}, {when}\n\n{text}\n")
     return "\n".join(parts)
@@ -114,6 +120,10 @@ def _json(chat: Conversation, rows: list[Message]) -> str:
                 "kind": row.kind,
                 "created_at": row.created_at.isoformat(),
                 "text": text_of(row),
+                "attachments": [
+                    {"name": one.name, "path": one.path, "type": one.label}
+                    for one in row.attachments.all()
+                ],
                 "model": row.turn.model if row.turn and row.kind == Message.Kind.ANSWER else "",
                 "tools": [_tool(block) for block in row.blocks.all() if block.kind == "tool"],
             }
@@ -133,12 +143,13 @@ def _html(chat: Conversation, rows: list[Message]) -> str:
             "message": row,
             "speaker": _SPEAKERS[Message.Kind(row.kind)],
             # Rendered again without links into the workspace, which lead nowhere in a file.
+            "text": _with_files(row),
             "html": render(text_of(row), prefix=f"m{row.pk}-")
             if row.kind in {Message.Kind.ANSWER, Message.Kind.REPLY}
             else "",
         }
         for row in rows
-        if text_of(row).strip()
+        if _with_files(row).strip()
     ]
     return render_to_string(
         "chat/document.html", {"title": _title(chat), "chat": chat, "items": items}

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.utils import timezone
 from jenny.accounts.models import Workspace
 from jenny.chat.backup import conversations, fields
 from jenny.chat.backup.conversations import ConversationRows
-from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Turn
+from jenny.chat.models import Attachment, Block, Branch, Conversation, Message, Summary, Turn
 from jenny.workspace import names
 from jenny.workspace.backup.rows import Row
 from jenny.workspace.errors import BackupRefused
@@ -61,7 +62,7 @@ def talk_of(chat: Conversation) -> ConversationRows:
             ),
             _all(Branch.objects.filter(conversation=chat), "branch"),
             [_turn(row) for row in Turn.objects.filter(conversation=chat).order_by("pk")],
-            [_values(row, "message") for row in messages],
+            _messages(chat, messages),
             [
                 _values(row, "block", data=fields.fit_block_data(row.kind, row.data))
                 for row in Block.objects.filter(turn__conversation=chat).order_by("pk")
@@ -78,6 +79,15 @@ def _all(found: QuerySet[Any], kind: str) -> list[Row]:
 def _listed(found: Iterable[Any], kind: str, shown: set[int]) -> list[Row]:
     """Return the rows about messages that were read; others may arrive meanwhile."""
     return [_values(row, kind) for row in found if row.message_id in shown]
+
+
+def _messages(chat: Conversation, rows: Iterable[Message]) -> list[Row]:
+    """Return the messages' rows with their files, whose content is in the workspace."""
+    files: dict[int, list[Row]] = defaultdict(list)
+    sent = Attachment.objects.filter(message__conversation=chat).order_by("pk")
+    for one in sent.values("message", *fields.ATTACHMENT):
+        files[one.pop("message")].append(one)
+    return [_values(row, "message", attachments=files[row.pk]) for row in rows]
 
 
 def _turn(row: Turn) -> Row:

@@ -17,7 +17,16 @@ from django.db.models import Exists, OuterRef
 from jenny.accounts.models import Workspace
 from jenny.chat.backup import conversations
 from jenny.chat.backup.conversations import ConversationRows, Numbers
-from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Turn, look_again
+from jenny.chat.models import (
+    Attachment,
+    Block,
+    Branch,
+    Conversation,
+    Message,
+    Summary,
+    Turn,
+    look_again,
+)
 from jenny.chat.services import conversation_list, deletion
 from jenny.chat.services.import_matches import ImportMatch
 from jenny.chat.workspace_links import WorkspaceLinks
@@ -199,7 +208,7 @@ def _add(
     made = _made(
         Message,
         [
-            _without(row, "id", "branch", "turn")
+            _without(row, "id", "branch", "turn", "attachments")
             | {"conversation": chat, "branch_id": branches.get(row["branch"]),
                "turn_id": turns.get(row["turn"])}
             for row in new
@@ -207,6 +216,15 @@ def _add(
     )  # fmt: skip
     fresh = {row["id"]: one.pk for row, one in zip(new, made, strict=True)}
     numbers = Numbers.of(place.known | fresh)
+    _made(
+        Attachment,
+        [
+            one
+            | {"workspace": chat.workspace, "conversation": chat, "message_id": fresh[row["id"]]}
+            for row in new
+            for one in row["attachments"]
+        ],
+    )
     _summaries(chat, talk, fresh, numbers)
     for row, one in zip(new_turns, made_turns, strict=True):
         one.context_from = numbers.since(row["context_from"])

@@ -17,6 +17,7 @@ from jenny.chat import context_slices
 from jenny.chat.context_slices import Pointers
 from jenny.chat.models import Conversation, Message, Summary, Turn
 from jenny.chat.services.answers import answer_of
+from jenny.chat.services.attachments import delete_files, move_files_to_trash, paths_of
 from jenny.chat.services.consolidation import rows_of
 from jenny.chat.services.consolidation_claims import seized
 from jenny.chat.services.consolidation_pointers import settle_pointers
@@ -75,14 +76,19 @@ def memory_of_conversation(chat: Conversation) -> Holds:
 
 
 def delete_conversation(
-    chat: Conversation, memory: str = KEEP, *, deleted_at: datetime | None = None
+    chat: Conversation,
+    memory: str = KEEP,
+    *,
+    deleted_at: datetime | None = None,
+    with_files: bool = False,
 ) -> None:
     """Move a conversation to the trash; a live turn ends with the text that was stored.
 
     Open pages are told to reload, and its stream is deleted. *memory* ``TAKE`` also deletes its
     entries that Dream has not read; ``ADD`` first adds what is missing in the history, word for
-    word. Conversations that are deleted together have the same *deleted_at*. A temporary chat does
-    not stay in the trash, since it is promised to be forgotten.
+    word. *with_files* moves the files that were sent in it, and in no other conversation, to the
+    trash of Files. Conversations that are deleted together have the same *deleted_at*. A temporary
+    chat does not stay in the trash, since it is promised to be forgotten.
 
     :raises Conversation.DoesNotExist: it is deleted already.
     :raises WorkspaceError: the history could not be changed; nothing was deleted.
@@ -110,6 +116,8 @@ def delete_conversation(
             summarised_through=through,
         )
     forget_conversation(chat)
+    if with_files and row.kind != Conversation.Kind.TEMPORARY:
+        move_files_to_trash(row)
     if asked.running is not None:
         publish_end(chat, asked)
     Publisher(chat).conversation_gone()
@@ -200,6 +208,7 @@ def bring_back(rows: QuerySet[Conversation]) -> int:
 def delete_for_good(rows: QuerySet[Conversation]) -> int:
     """Delete these conversations of the trash with all that was said in them; return how many."""
     done = 0
+    files: list[tuple[Conversation, list[str]]] = []
     for key in list(rows.filter(deleted_at__isnull=False).values_list("pk", flat=True)):
         with transaction.atomic():
             # One that is brought back at this moment stays.
@@ -207,8 +216,12 @@ def delete_for_good(rows: QuerySet[Conversation]) -> int:
             for chat in found.select_related("workspace"):
                 turns = chat.turns.values_list("pk", flat=True)
                 origins.drop_changes(chat.workspace, [f"{TURN}{pk}" for pk in turns])
+                if chat.kind == Conversation.Kind.TEMPORARY:
+                    files.append((chat, paths_of(chat)))
                 chat.delete()
                 done += 1
+    for chat, sent in files:
+        delete_files(chat, sent)
     return done
 
 
@@ -224,7 +237,9 @@ def _add(chat: Conversation) -> None:
         chat.refresh_from_db()
         at = Pointers(chat.summarised_through, chat.context_from, chat.session_from)
         query = rows_of(chat, at.summarised_through + 1)
-        rows = list(query.select_related("turn").prefetch_related("blocks").order_by("pk"))
+        rows = list(
+            query.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
+        )
         for piece in (context_slices.past(rows, at), context_slices.unheard(rows, at)):
             if piece is not None:
                 summarise_slice(claim, chat, piece, at_once=True, lock_seconds=_LOCK_SECONDS)

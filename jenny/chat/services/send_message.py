@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import redis
@@ -11,7 +11,8 @@ from django.db.models.functions import Now
 
 from jenny.agent.messages import clean
 from jenny.broker import enqueue, redis_client
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Attachment, Conversation, Message, Turn
+from jenny.chat.services import attachments
 from jenny.chat.services.answers import answer_of
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.turns import queue_turn
@@ -39,10 +40,13 @@ class AcceptedMessage:
     is_new: bool = True
 
 
-def check_text(text: str) -> str:
-    """Return the text as it is stored. :raises MessageRefused: it is blank or far too long."""
+def check_text(text: str, *, has_files: bool = False) -> str:
+    """Return the text as it is stored. A message with files needs none.
+
+    :raises MessageRefused: it is blank or far too long.
+    """
     text = clean(text.replace("\r\n", "\n").replace("\r", "\n")).strip("\n")
-    if not text.strip():
+    if not text.strip() and not has_files:
         message = "There is nothing to send: the message is empty."
         raise MessageRefused(message)
     if len(text) > LONGEST:
@@ -59,21 +63,25 @@ def accept_message(
     text: str,
     client_key: str = "",
     *,
+    files: Sequence[Attachment] = (),
     start: Callable[[int], object] = queue_turn,
 ) -> AcceptedMessage:
     """Store a user's message, for a live turn or for a new one, which *start* gets.
 
-    The same *client_key* twice is one message.
+    The same *client_key* twice is one message. *files* wait to be sent with it.
 
     :raises MessageRefused: see :func:`check_text`.
+    :raises WorkspaceError: a file cannot be stored; nothing was sent, and the files still wait.
     """
-    text = check_text(text)
+    text = check_text(text, has_files=bool(files))
+    attachments.store(conversation, files)
     try:
-        message, turn, is_new_turn = _store(conversation, text, client_key[:64])
+        message, turn, is_new_turn = _store(conversation, text, client_key[:64], files)
     except IntegrityError:
         # The form was sent twice, and the first message is stored.
         message = Message.objects.get(conversation=conversation, client_key=client_key[:64])
         return AcceptedMessage(message, message.turn, is_new=False)
+    attachments.drop_uploads(files)
     if is_new_turn:
         # Start first: the pages then get the state that the turn has by that time.
         start(turn.pk)
@@ -93,13 +101,15 @@ def begin_turn(conversation: Conversation) -> Turn | None:
         return Turn.objects.create(conversation=conversation)
 
 
-def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Message, Turn, bool]:
+def _store(
+    conversation: Conversation, text: str, client_key: str, files: Sequence[Attachment]
+) -> tuple[Message, Turn, bool]:
     """Store message and turn in one transaction; a live turn takes the message in by itself."""
     with transaction.atomic():
         conversation.bump()
         turn = Turn.live_in(conversation)
         if not conversation.title:
-            conversation.title = first_words(text)
+            conversation.title = first_words(text or ", ".join(one.name for one in files))
             Conversation.objects.filter(pk=conversation.pk).update(title=conversation.title)
         message = Message.insert(
             conversation=conversation,
@@ -110,6 +120,7 @@ def _store(conversation: Conversation, text: str, client_key: str) -> tuple[Mess
             event_number=conversation.next_event_number(1 if turn else 2),
             branch_id=conversation.branch_id,
         )
+        attachments.give_to(message, files)
         if turn is not None:
             return message, turn, False
         return message, Turn.insert(conversation=conversation), True

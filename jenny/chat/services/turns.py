@@ -23,11 +23,12 @@ from jenny.broker import enqueue
 from jenny.chat import model_messages
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services.answers import answer_of
+from jenny.chat.services.attachments import make_missing_pictures
 from jenny.chat.services.consolidation import after_turn
 from jenny.chat.services.context_trim import fitting, room_for
 from jenny.chat.services.context_window import meter
 from jenny.chat.services.memory_changes import record_changes
-from jenny.chat.services.message_history import load_history
+from jenny.chat.services.message_history import load_files, load_history
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.recorder import Recorder
 from jenny.chat.services.restated_facts import unsuppress_restated
@@ -38,6 +39,7 @@ from jenny.chat.tools import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from memory.recall import Found, describe_place
+from wikis.project import folder_of
 
 log = logging.getLogger(__name__)
 
@@ -136,7 +138,9 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     )
     provider = Provider(endpoint, preset)
     system = fitting(turn, claimed.rows, toolbox, config, provider.window)
+    make_missing_pictures(conversation)
     spoken = hide_forgotten(conversation, load_history(conversation))
+    folder = folder_of(conversation.project) if conversation.project else ""
 
     def inbox(step: int) -> list[messages.Message]:
         if step == 1:
@@ -145,12 +149,16 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
         if rows := take_messages(turn, step, zone):
             unsuppress_restated(conversation, rows)
             recorder.took(rows)
-        return [model_messages.user_message(row.text, row.context) for row in rows]
+        files = load_files(conversation, rows[0].pk) if rows else {}
+        return [
+            model_messages.user_message(row.text, row.context, files.get(row.pk, ()), folder)
+            for row in rows
+        ]
 
     outcome = loop.run(
         provider=provider,
         system=system.wire(),
-        history=model_messages.messages(spoken),
+        history=model_messages.messages(spoken, folder),
         toolbox=toolbox,
         listener=recorder,
         inbox=inbox,

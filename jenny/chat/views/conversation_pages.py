@@ -19,7 +19,7 @@ from jenny.chat import access
 from jenny.chat import thread as threads
 from jenny.chat.models import Block, Conversation, Draft, Message, Turn
 from jenny.chat.prompt import build, fixed_cost, zone_of
-from jenny.chat.services import commands
+from jenny.chat.services import attachments, commands
 from jenny.chat.services.context_window import meter, meter_of
 from jenny.chat.services.conversation_list import mark_seen
 from jenny.chat.services.model_menu import presets_of
@@ -131,7 +131,7 @@ def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:
         rows = rows.filter(pk__lt=int(before[:18]))
     newest = list(
         rows.select_related("turn", "conversation__workspace")
-        .prefetch_related("blocks", "summaries__conversation__workspace")
+        .prefetch_related("blocks", "attachments", "summaries__conversation__workspace")
         .order_by("-pk")[: WINDOW + 1]
     )
     shown = newest[WINDOW - 1 :: -1] if len(newest) > WINDOW else newest[::-1]
@@ -181,6 +181,9 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         "longest_message": LONGEST,
         "presets": presets_of(workspace, chat),
         "draft": _draft(request, account, chat),
+        "waiting_files": attachments.waiting_for(account, workspace, chat),
+        "file_limits": attachments.limits_of(workspace),
+        "most_files": attachments.MOST_FILES,
         "meter": meter_of(chat, config) if chat else None,
         "zone": account.time_zone,
         "prompt_notices": _prompt_notices(workspace, config, project),

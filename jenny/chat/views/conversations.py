@@ -15,6 +15,7 @@ from jenny.chat.models import Conversation
 from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion, temporary_chats
+from jenny.chat.services.attachments import paths_of
 from jenny.chat.services.model_menu import chosen_preset
 from jenny.chat.services.publish import Publisher
 from jenny.chat.views.conversation_list import as_file, deleted, rail_of
@@ -104,7 +105,10 @@ def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
         now = timezone.now()
         try:
             deletion.delete_conversation(
-                chat, choice if choice in deletion.CHOICES else deletion.KEEP, deleted_at=now
+                chat,
+                choice if choice in deletion.CHOICES else deletion.KEEP,
+                deleted_at=now,
+                with_files=request.POST.get("files") == "1",
             )
         except WorkspaceError as error:
             problem = f"{error.message} The conversation was not deleted."
@@ -115,6 +119,7 @@ def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
         "conversation": chat,
         "rail": rail_of(accounts.account(request), chat.workspace),
         "holds": deletion.memory_of_conversation(chat),
+        "files": paths_of(chat),
         "kept_days": retention.TRASH.days,
         "problem": problem,
     }

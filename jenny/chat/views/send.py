@@ -5,6 +5,7 @@ was refused (the page keeps the text).
 """
 
 import contextlib
+from collections.abc import Sequence
 from http import HTTPStatus
 from uuid import UUID, uuid4, uuid5
 
@@ -16,8 +17,8 @@ from django.views.decorators.http import require_POST
 from jenny.accounts import access as accounts
 from jenny.accounts.models import Account, Workspace
 from jenny.chat import access
-from jenny.chat.models import Conversation, Draft
-from jenny.chat.services import commands, send_message
+from jenny.chat.models import Attachment, Conversation, Draft
+from jenny.chat.services import attachments, commands, send_message
 from jenny.chat.services.model_menu import chosen_preset
 from jenny.chat.views import conversation_pages
 from jenny.workspace.errors import WorkspaceError
@@ -36,9 +37,12 @@ LONGEST_DRAFT = 200_000
 def begin_conversation(request: HttpRequest) -> HttpResponse:
     workspace = accounts.workspace(request)
     try:
-        text = send_message.check_text(request.POST.get("text", ""))
+        files = _files(request, workspace, None)
+        text = send_message.check_text(request.POST.get("text", ""), has_files=bool(files))
     except send_message.MessageRefused as refused:
         return _refused(request, workspace, None, str(refused))
+    except WorkspaceError as error:
+        return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
     project = request.POST.get("project", "")
     try:
         if project:
@@ -57,9 +61,12 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     )
     if chat.deleted_at is not None:
         return _refused(request, workspace, None, _IN_TRASH)
-    _take_in(chat, text, key)
+    try:
+        keeps_files = _take_in(chat, text, key, files)
+    except WorkspaceError as error:
+        return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
-    return _went_to(request, chat)
+    return _went_to(request, chat, keeps_files=keeps_files)
 
 
 @require_POST
@@ -67,12 +74,34 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
 def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     chat = access.conversation(request, conversation_id)
     try:
-        text = send_message.check_text(request.POST.get("text", ""))
+        files = _files(request, chat.workspace, chat)
+        text = send_message.check_text(request.POST.get("text", ""), has_files=bool(files))
+        key = request.POST.get("client_key", "")[:64].replace("\0", "")
+        keeps_files = _take_in(chat, text, key, files)
     except send_message.MessageRefused as refused:
         return _refused(request, chat.workspace, chat, str(refused))
-    _take_in(chat, text, request.POST.get("client_key", "")[:64].replace("\0", ""))
+    except WorkspaceError as error:
+        return _refused(request, chat.workspace, chat, f"{error.message} Nothing was sent.")
     Draft.forget(accounts.account(request).pk, chat.pk)
-    return _went_to(request, chat)
+    return _went_to(request, chat, keeps_files=keeps_files)
+
+
+def _files(
+    request: HttpRequest, workspace: Workspace, chat: Conversation | None
+) -> list[Attachment]:
+    """Return the files that the form names; without script, those that came with it, too.
+
+    :raises WorkspaceError: one that came with the form is not accepted.
+    """
+    account = accounts.account(request)
+    for file in request.FILES.getlist("files"):
+        if file:
+            attachments.receive_file(account, workspace, chat, file, uuid4().hex)
+    there = attachments.waiting_for(account, workspace, chat)
+    if "attachments" not in request.POST:
+        return there if request.FILES else []
+    named = set(request.POST["attachments"].split())
+    return [row for row in there if str(row.pk) in named]
 
 
 def _kind(request: HttpRequest) -> str:
@@ -88,16 +117,26 @@ def _first_id(workspace: Workspace, client_key: str) -> UUID:
     return uuid5(_FIRST, f"{workspace.pk}/{client_key}") if client_key else uuid4()
 
 
-def _take_in(chat: Conversation, text: str, client_key: str) -> None:
-    """Execute a command at once; everything else is for the model."""
+def _take_in(
+    chat: Conversation, text: str, client_key: str, files: Sequence[Attachment] = ()
+) -> bool:
+    """Execute a command at once; everything else is for the model.
+
+    True: *files* still wait, since a command takes none.
+
+    :raises WorkspaceError: a file cannot be stored; nothing was sent.
+    """
     if client_key and chat.has_taken(client_key):
         # Sent again after a lost answer. The command (Stop) must not be executed again.
-        return
+        return False
     call = commands.parse(text)
     if call is None:
-        send_message.accept_message(chat, text, client_key)
-    else:
-        commands.run_command(chat, call, client_key)
+        send_message.accept_message(chat, text, client_key, files=files)
+        return False
+    commands.run_command(chat, call, client_key)
+    for row in files:
+        attachments.move_to(row, chat)
+    return bool(files)
 
 
 @require_POST
@@ -145,12 +184,14 @@ def _keep_draft(request: HttpRequest, account: Account, chat: Conversation | Non
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 
-def _went_to(request: HttpRequest, chat: Conversation) -> HttpResponse:
+def _went_to(
+    request: HttpRequest, chat: Conversation, *, keeps_files: bool = False
+) -> HttpResponse:
     url = reverse("chat:conversation", args=[chat.pk])
     if request.POST.get("tour") == "1":
         url += "?tour=1"
     if _wants_json(request):
-        return JsonResponse({"conversation": str(chat.pk), "url": url})
+        return JsonResponse({"conversation": str(chat.pk), "url": url, "keeps_files": keeps_files})
     return HttpResponseRedirect(url)
 
 

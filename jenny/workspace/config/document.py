@@ -199,6 +199,7 @@ class PresetConfig:
     max_tokens: int | None = None
     temperature: float | None = None
     thinking: str = ""
+    pictures: str = ""
     input_price: float | None = None
     output_price: float | None = None
     cache_read_price: float | None = None
@@ -347,6 +348,7 @@ def _preset(name: str, given: Mapping[str, Any]) -> PresetConfig:
         max_tokens=given["maxTokens"],
         temperature=given["temperature"],
         thinking=given["thinking"],
+        pictures=given["pictures"],
         input_price=given["inputPrice"],
         output_price=given["outputPrice"],
         cache_read_price=given["cacheReadPrice"],

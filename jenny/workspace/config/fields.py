@@ -90,6 +90,22 @@ FIELDS: tuple[Field, ...] = (
         help="A longer result is cut for the model, with the name of the file that holds the rest.",
     ),
     Field(
+        key="attachments.maxFileMb", kind="whole", default=50, low=1, high=4_000,
+        group="conversation", unit="MB", label="Largest attachment",
+        help="A larger file can be put into Files and named in a message.",
+    ),
+    Field(
+        key="attachments.maxMessageMb", kind="whole", default=200, low=1, high=4_000,
+        group="conversation", unit="MB", label="Attachments of one message",
+        help="How large all files of a message may be together.",
+    ),
+    Field(
+        key="attachments.textTokens", kind="whole", default=12_000, low=0, high=1_000_000,
+        group="conversation", unit="tokens", label="Text of attachments",
+        help="How much of the text of a message's files the model is given with it. The rest it "
+        "can read by their paths. 0: only the paths.",
+    ),
+    Field(
         key=f"{_DREAM}.enabled", kind="switch", default=True, group="memory",
         label="Update memory by itself",
         help="Off: memory is updated only when you ask for it.",
@@ -206,6 +222,13 @@ FIELDS: tuple[Field, ...] = (
             ("high", "High"),
         ),
         help="How long the model may think before it answers, where it can.",
+    ),
+    Field(
+        key=f"{_PRESET}.pictures", kind="choice", default="", group="models", nullable=True,
+        label="Pictures",
+        choices=(("", "Send them"), ("off", "Send only their paths")),
+        help="Whether the model is shown the pictures of a message. One that refuses them is asked "
+        "again without, and a note in the thread says so.",
     ),
     *(
         Field(

@@ -10,9 +10,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jenny.workspace import move_copy, uploads
-from jenny.workspace.errors import FileTooLarge, WorkspaceError, WriteFailed, reason_of
-from settings_ui.browsing import upload_parts
+from jenny.workspace import move_copy, upload_parts, uploads
+from jenny.workspace.errors import WorkspaceError, WriteFailed, reason_of
 from settings_ui.views.files import base_context
 from settings_ui.views.files.base_context import WorkspaceContext, workspace_error_page
 
@@ -76,35 +75,25 @@ def _take(request: HttpRequest, ctx: WorkspaceContext, folder: str) -> dict[str,
         WorkspaceError: the part is invalid, or the file cannot be stored; received parts are
             deleted.
     """
-    name, number = request.POST.get("name", ""), request.POST.get("id", "")
-    at, size = (
-        upload_parts.number(request.POST.get("at")),
-        upload_parts.number(request.POST.get("size")),
-    )
     sent = request.FILES.get("piece")
-    if not (upload_parts.is_id(number) and name and at is not None and size is not None):
-        raise WorkspaceError("This is no piece of a file. Nothing was stored.")
-    if size > MOST_BYTES:
-        raise FileTooLarge(f"{name} is larger than {MOST_BYTES:,} bytes. Nothing was stored.")
-    if sent is None and size > 0:
-        raise WorkspaceError("This piece is empty. Nothing was stored.")
-    waiting = settings.JENNY_DATA.uploads / f"{ctx.account.pk}" / f"{number}.part"
+    part = upload_parts.read_part(request.POST, has_data=sent is not None, limit=MOST_BYTES)
+    waiting = settings.JENNY_DATA.uploads / f"{ctx.account.pk}" / f"{part.id}.part"
     try:
-        there = upload_parts.append(waiting, sent.read() if sent is not None else b"", at)
-        if there != size:
+        there = upload_parts.append(waiting, sent.read() if sent is not None else b"", part.at)
+        if there != part.size:
             return {"there": there}
         with waiting.open("rb") as stream:
-            target = _target(ctx, folder, name)
+            target = _target(ctx, folder, part.name)
             stored = uploads.upload(ctx.files, target, stream, limit=MOST_BYTES)
     except OSError as error:
         _discard(waiting)
-        message = f"{name} could not be stored: {reason_of(error)}. Nothing of it was kept."
+        message = f"{part.name} could not be stored: {reason_of(error)}. Nothing of it was kept."
         raise WriteFailed(message) from error
     except WorkspaceError:
         _discard(waiting)
         raise
     _discard(waiting)
-    return {"there": size, "path": stored, "href": base_context.address(stored)}
+    return {"there": part.size, "path": stored, "href": base_context.address(stored)}
 
 
 def _target(ctx: WorkspaceContext, folder: str, name: str) -> str:

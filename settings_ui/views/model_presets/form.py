@@ -11,7 +11,8 @@ from jenny.accounts.forms import ModelForm
 from jenny.workspace.config import PRESET_FIELDS, PresetConfig, Value
 
 PRICES = ("inputPrice", "outputPrice", "cacheReadPrice", "cacheWritePrice")
-_MORE = ("temperature", "thinking", *PRICES)
+_CHOICES = ("thinking", "pictures")
+_MORE = ("temperature", *_CHOICES, *PRICES)
 _HELP = {
     "inputPrice": "As the provider's price list says it.",
     "outputPrice": "Both this and the price of input are needed before a cost can be shown.",
@@ -30,6 +31,7 @@ class PresetForm(ModelForm):
     )
     temperature = forms.CharField(label="Temperature", required=False, max_length=20)
     thinking = forms.ChoiceField(label="Thinking", required=False)
+    pictures = forms.ChoiceField(label="Pictures", required=False)
     inputPrice = forms.CharField(required=False, max_length=20)  # noqa: N815 - as in config.json
     outputPrice = forms.CharField(required=False, max_length=20)  # noqa: N815 - as above
     cacheReadPrice = forms.CharField(required=False, max_length=20)  # noqa: N815 - as above
@@ -47,6 +49,7 @@ class PresetForm(ModelForm):
             "maxTokens": row.max_tokens,
             "temperature": _text(row.temperature),
             "thinking": row.thinking,
+            "pictures": row.pictures,
             "inputPrice": _text(row.input_price),
             "outputPrice": _text(row.output_price),
             "cacheReadPrice": _text(row.cache_read_price),
@@ -58,10 +61,11 @@ class PresetForm(ModelForm):
         ].help_text = (
             "Empty: the stored key stays. A key is sent only to the address it was entered for."
         )
-        self.fields["thinking"].choices = (  # type: ignore[attr-defined]  # the stubs know only the base field
-            PRESET_FIELDS["thinking"].choices
-        )
-        self.fields["thinking"].help_text = PRESET_FIELDS["thinking"].help
+        for name in _CHOICES:
+            self.fields[name].choices = (  # type: ignore[attr-defined]  # the stubs know only the base field
+                PRESET_FIELDS[name].choices
+            )
+            self.fields[name].help_text = PRESET_FIELDS[name].help
         self.fields["temperature"].help_text = "From 0 to 2. Empty: as for all models."
         for name in ("temperature", *PRICES):
             field = self.fields[name]
@@ -120,7 +124,7 @@ class PresetForm(ModelForm):
         if "baseUrl" in data:
             self.take_waiting(data)
         for name in _MORE:
-            if name in data and name != "thinking":
+            if name in data and name not in _CHOICES:
                 data[name] = self._number(name, data[name])
         one, other = (data.get(name) for name in PRICES[:2])
         has_one = any(data.get(name) is not None for name in PRICES)
@@ -134,8 +138,7 @@ class PresetForm(ModelForm):
         """Return the preset's keys for config.json; ``None`` removes the key. Fields that a
         script did not send stay."""
         sent = {name: self.cleaned_data[name] for name in _MORE if name in self.data}
-        if sent.get("thinking") == "":
-            sent["thinking"] = None
+        sent |= {name: None for name in _CHOICES if sent.get(name) == ""}
         return {
             name: value
             for name, value in (super().values() | sent).items()

@@ -2,10 +2,24 @@
 
 import os
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+
+from jenny.workspace.errors import FileTooLarge, WorkspaceError
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPart:
+    """One part of a file: *at* is its offset, *size* that of the whole file, in bytes."""
+
+    id: str
+    name: str
+    at: int
+    size: int
 
 
 def is_id(text: str) -> bool:
@@ -16,6 +30,24 @@ def is_id(text: str) -> bool:
 def number(text: str | None) -> int | None:
     """Parse an offset or a size in bytes; ``None`` when it is none."""
     return int(text) if text and text.isdecimal() and len(text) <= _DIGITS else None
+
+
+def read_part(form: Mapping[str, str], *, has_data: bool, limit: int) -> UploadPart:
+    """Return the part that a form describes; the file may have *limit* bytes.
+
+    Raises:
+        FileTooLarge: it has more.
+        WorkspaceError: the form describes no part, or has none.
+    """
+    name, key = form.get("name", ""), form.get("id", "")
+    at, size = number(form.get("at")), number(form.get("size"))
+    if not (is_id(key) and name and at is not None and size is not None):
+        raise WorkspaceError("This is no piece of a file. Nothing was stored.")
+    if size > limit:
+        raise FileTooLarge(f"{name} is larger than {limit:,} bytes. Nothing was stored.")
+    if not has_data and size > 0:
+        raise WorkspaceError("This piece is empty. Nothing was stored.")
+    return UploadPart(key, name, at, size)
 
 
 def append(waiting: Path, data: bytes, at: int) -> int:

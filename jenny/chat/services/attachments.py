@@ -1,0 +1,456 @@
+"""Takes in files that are sent with messages: reads, keeps, stores and removes them.
+
+Until its message is sent, a file waits in the data folder. Then it is stored under ``uploads/`` of
+the workspace (in a project: of the project's folder), each content once.
+"""
+
+import contextlib
+import hashlib
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q, Sum
+from django.utils import timezone
+
+from jenny.accounts.models import Account, Workspace
+from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
+from jenny.agent.clock import zone_of
+from jenny.chat.attachment_texts import CHARS_PER_TOKEN, excerpt, share_room
+from jenny.chat.models import Attachment, Conversation, Message
+from jenny.documents import file_types
+from jenny.documents.reader import Reading, read_data, read_file
+from jenny.workspace import config as workspace_config
+from jenny.workspace import (
+    move_copy,
+    names,
+    paths,
+    retention,
+    transactions,
+    trash,
+    upload_parts,
+    uploads,
+)
+from jenny.workspace.errors import (
+    FileMissing,
+    FileTooLarge,
+    PathRefused,
+    WorkspaceError,
+    WriteFailed,
+    reason_of,
+)
+from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.files import Workspace as Files
+from jenny.workspace.upload_parts import UploadPart
+from wikis import project as wiki_project
+
+log = logging.getLogger(__name__)
+
+FOLDER = "uploads"
+MOST_FILES = 20
+_MEGABYTE = 1_000_000
+_NAME_CHARS = 120
+_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*%]+')
+# Heading and line breaks of a page in the text for the model.
+_PAGE_MARK_CHARS = 40
+
+
+class AttachmentRefused(WorkspaceError):
+    """A file, or one file more, is not accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the workspace's settings allow, in bytes and tokens."""
+
+    file_bytes: int
+    message_bytes: int
+    text_tokens: int
+
+    @property
+    def text_chars(self) -> int:
+        return int(self.text_tokens * CHARS_PER_TOKEN)
+
+
+def limits_of(workspace: Workspace) -> Limits:
+    config = workspace_config.load_config(workspace.root)
+    return Limits(
+        config.get("attachments.maxFileMb") * _MEGABYTE,
+        config.get("attachments.maxMessageMb") * _MEGABYTE,
+        config.get("attachments.textTokens"),
+    )
+
+
+def waiting_for(
+    account: Account, workspace: Workspace, conversation: Conversation | None
+) -> list[Attachment]:
+    """Return the files that wait to be sent in *conversation*; ``None``: in a new one."""
+    rows = Attachment.objects.filter(
+        account=account, workspace=workspace, conversation=conversation, message=None
+    )
+    return list(rows.order_by("pk"))
+
+
+# --- Uploads ---------------------------------------------------------------------------------
+
+
+def receive_part(
+    account: Account,
+    workspace: Workspace,
+    conversation: Conversation | None,
+    form: Any,
+    data: bytes | None,
+) -> Attachment | int:
+    """Append one part of an upload. Return the size received, or the file when it is whole.
+
+    :raises WorkspaceError: it is not accepted; nothing of the file is kept.
+    """
+    limits = limits_of(workspace)
+    try:
+        part = upload_parts.read_part(form, has_data=data is not None, limit=limits.file_bytes)
+    except FileTooLarge as error:
+        raise AttachmentRefused(_too_large(form.get("name", ""), limits)) from error
+    done = Attachment.objects.filter(account=account, workspace=workspace, upload=part.id).first()
+    if done is not None:
+        return done  # the last part was sent again, since its answer was lost
+    place = _place(account.pk, part.id, "part")
+    try:
+        there = upload_parts.append(place, data or b"", part.at)
+        if there < part.size:
+            return there
+        if there > part.size:
+            raise AttachmentRefused(f"{names.shown(part.name)} changed while it was sent.")
+        return _take_in(account, workspace, conversation, part, limits)
+    except OSError as error:
+        _discard(place)
+        message = (
+            f"{names.shown(part.name)} could not be stored: {reason_of(error)}. Nothing of it was "
+            "kept."
+        )
+        raise WriteFailed(message) from error
+    except WorkspaceError:
+        _discard(place)
+        raise
+
+
+def receive_file(
+    account: Account, workspace: Workspace, conversation: Conversation | None, file: Any, key: str
+) -> Attachment:
+    """Take in a whole file of a form; *key*: 32 hex digits, new for each file.
+
+    :raises WorkspaceError: as ``receive_part``.
+    """
+    form = {"id": key, "name": file.name or "file", "at": "0", "size": str(file.size)}
+    found = receive_part(account, workspace, conversation, form, file.read())
+    if isinstance(found, int):
+        raise AttachmentRefused(f"{names.shown(form['name'])} did not arrive whole.")
+    return found
+
+
+def _take_in(
+    account: Account,
+    workspace: Workspace,
+    conversation: Conversation | None,
+    part: UploadPart,
+    limits: Limits,
+) -> Attachment:
+    """Read an upload that is whole, and note it as waiting to be sent."""
+    there = Attachment.objects.filter(
+        account=account, workspace=workspace, conversation=conversation, message=None
+    )
+    if there.count() >= MOST_FILES:
+        raise AttachmentRefused(f"A message can have {MOST_FILES} files. This one was not added.")
+    if (there.aggregate(all=Sum("size"))["all"] or 0) + part.size > limits.message_bytes:
+        raise AttachmentRefused(
+            f"The files of a message can have {limits.message_bytes // _MEGABYTE} MB together "
+            "(Settings → Conversation). This one was not added."
+        )
+    place = _place(account.pk, part.id, "file")
+    _place(account.pk, part.id, "part").replace(place)
+    name = fit_name(part.name)
+    found = read_file(place, name, chars=max(limits.text_chars, 1))
+    return Attachment.objects.create(
+        workspace=workspace,
+        account=account,
+        conversation=conversation,
+        upload=part.id,
+        name=name,
+        size=part.size,
+        digest=_digest(place),
+        **_facts(found, name),
+    )
+
+
+def _facts(found: Reading, name: str) -> dict[str, Any]:
+    """Return what a row notes of a reading."""
+    problem = found.problem
+    if file_types.is_mislabelled(file_types.TYPES.get(found.type, file_types.TYPES["other"]), name):
+        told = f"Its name ends in .{file_types.ending_of(name)}, but it is: {found.label}."
+        problem = f"{told} {problem}".strip()
+    return {
+        "kind": found.kind,
+        "label": found.label,
+        "problem": problem,
+        # PostgreSQL takes no NUL in a text.
+        "pages": [text.replace("\0", "") for text in found.pages],
+        "page_count": found.page_count if found.kind == "document" else 0,
+        "has_more": found.has_more,
+        "picture": found.picture or None,
+        "picture_type": found.picture_type,
+        "width": found.width,
+        "height": found.height,
+        "thumbnail": found.thumbnail or None,
+    }
+
+
+def fit_name(given: str) -> str:
+    """Return a name that every system can store, as near to the given one as possible."""
+    plain = _UNFIT.sub(" ", given.replace("\\", "/").rpartition("/")[2])
+    plain = "".join(char for char in plain if char.isprintable())
+    plain = " ".join(plain.split()).lstrip(".~ ").rstrip(". ")
+    if len(plain) > _NAME_CHARS:
+        stem, dot, suffix = plain.rpartition(".")
+        short = len(suffix) <= _NAME_CHARS // 4
+        plain = (
+            f"{stem[: _NAME_CHARS - len(suffix)].rstrip()}{dot}{suffix}"
+            if short
+            else (plain[:_NAME_CHARS].rstrip())
+        )
+    if not plain or names.unfit(plain) or names.unusable(plain):
+        ending = re.sub(r"\W", "", file_types.ending_of(plain))[:10]
+        return f"file.{ending}" if ending else "file"
+    return plain
+
+
+def move_to(row: Attachment, conversation: Conversation) -> None:
+    """Let a file wait in *conversation*, which began with a command."""
+    Attachment.objects.filter(pk=row.pk, message=None).update(conversation=conversation)
+
+
+def remove(row: Attachment) -> None:
+    """Remove a file that was not sent; nothing of it stays."""
+    if row.message_id is None and Attachment.objects.filter(pk=row.pk, message=None).delete()[0]:
+        _discard(_place(row.account_id or 0, row.upload, "file"))
+
+
+def clear_uploads() -> None:
+    """Delete files that waited too long to be sent, and those that belong to no row."""
+    late = timezone.now() - retention.UNSENT_FILE
+    for row in Attachment.objects.filter(message=None, created_at__lt=late):
+        remove(row)
+    for place in settings.JENNY_DATA.uploads.glob("*/*.file"):
+        with contextlib.suppress(OSError):
+            is_old = place.stat().st_mtime < timezone.now().timestamp() - 3600
+            if is_old and not Attachment.objects.filter(upload=place.stem).exists():
+                place.unlink()
+
+
+def _too_large(name: str, limits: Limits) -> str:
+    return (
+        f"{names.shown(name)} is larger than {limits.file_bytes // _MEGABYTE} MB, the limit in "
+        "Settings → Conversation. Put it into Files and name it in the message."
+    )
+
+
+def _place(account: int, upload: str, ending: str) -> Path:
+    place: Path = settings.JENNY_DATA.uploads / str(account) / f"{upload}.{ending}"
+    return place
+
+
+def _discard(place: Path) -> None:
+    with contextlib.suppress(OSError):
+        place.unlink()
+
+
+def _digest(place: Path | int) -> str:
+    with open(place, "rb") as file:  # noqa: PTH123  (it may be a descriptor)
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- Sending ---------------------------------------------------------------------------------
+
+
+def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
+    """Store the files of a message that is about to be sent, and decide what the model gets.
+
+    The rows are saved by ``give_to``. A file whose content is there already is used again.
+
+    :raises WorkspaceError: one cannot be stored; those before it are used when it is sent again.
+    """
+    workspace = conversation.workspace
+    if not rows:
+        return
+    within = wiki_project.folder_of(conversation.project) if conversation.project else ""
+    files = _files_of(conversation)
+    config = workspace_config.load_config(workspace.root)
+    zone = zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    top = f"{within}/{FOLDER}" if within else FOLDER
+    day = datetime.now(UTC).astimezone(zone).strftime("%Y-%m-%d")
+    for row in rows:
+        row.path = _stored(files, top, f"{top}/{day}/{row.name}", row)
+    _choose_forms(rows, limits_of(workspace).text_chars)
+
+
+def _stored(files: Files, top: str, target: str, row: Attachment) -> str:
+    place = _place(row.account_id or 0, row.upload, "file")
+    with transactions.lock_workspace(files.root):
+        if there := _same_content(files, top, row):
+            return there
+        try:
+            with place.open("rb") as stream:
+                path = move_copy.free_name(files.root, target)
+                return uploads.upload(files, path, stream, limit=row.size)
+        except FileNotFoundError as error:
+            message = f"{names.shown(row.name)} is not there any more. Attach it once more."
+            raise AttachmentRefused(message) from error
+
+
+def _same_content(files: Files, top: str, row: Attachment) -> str:
+    """Return the path below *top* of a file with the content of *row*; empty: there is none."""
+    try:
+        entries = [one for one in files.walk(top) if one.kind == "file" and one.size == row.size]
+    except (FileMissing, PathRefused):
+        return ""
+    for entry in entries:
+        with contextlib.suppress(WorkspaceError, OSError):
+            descriptor = paths.open_file(paths.locate(files.root, entry.path))
+            if _digest(descriptor) == row.digest:
+                return entry.path
+    return ""
+
+
+def _choose_forms(rows: Sequence[Attachment], room: int) -> None:
+    texts = [row for row in rows if row.pages]
+    sizes = [sum(len(page) + _PAGE_MARK_CHARS for page in row.pages) for row in texts]
+    shares = {id(row): part for row, part in zip(texts, share_room(sizes, room), strict=True)}
+    for row in rows:
+        row.form = Attachment.Form.PICTURE if row.is_picture else Attachment.Form.PATH
+        if share := shares.get(id(row), 0):
+            made = excerpt(
+                row.kind, row.pages, page_count=row.page_count, has_more=row.has_more, room=share
+            )
+            row.text = made.text
+            row.form = Attachment.Form.TEXT if made.is_whole else Attachment.Form.PART
+        row.tokens = row.as_file(text=row.text).tokens
+
+
+def give_to(message: Message, rows: Iterable[Attachment]) -> None:
+    """Give stored files to *message*, inside the transaction that stores it."""
+    for row in rows:
+        Attachment.objects.filter(pk=row.pk).update(
+            message=message,
+            conversation=message.conversation_id,
+            path=row.path,
+            form=row.form,
+            text=row.text,
+            tokens=row.tokens,
+            upload="",
+            pages=[],
+        )
+
+
+def drop_uploads(rows: Iterable[Attachment]) -> None:
+    """Delete the uploads of files that are in the workspace, after the transaction."""
+    for row in rows:
+        _discard(_place(row.account_id or 0, row.upload, "file"))
+
+
+def copy_to(message: Message, source: Message) -> None:
+    """Give *message* the files of another version of it, inside the transaction."""
+    for row in source.attachments.defer(None).order_by("pk"):
+        row.pk = None
+        row._state.adding = True  # noqa: SLF001 - Django documents it for copies
+        row.message, row.conversation_id = message, message.conversation_id
+        row.save()
+
+
+# --- Pictures --------------------------------------------------------------------------------
+
+
+def thumbnail_of(row: Attachment) -> bytes | None:
+    """Return the small picture of an attachment; ``None``: it is none, or its file is gone."""
+    if row.is_picture and row.thumbnail is None:
+        _make_again(row)
+    return bytes(row.thumbnail) if row.thumbnail is not None else None
+
+
+def make_missing_pictures(conversation: Conversation) -> None:
+    """Make the pictures that the model still sees and that came without them, from a backup."""
+    for number in _WITHOUT_PICTURE.rows(
+        conversation=conversation.pk, first=conversation.context_from
+    ):
+        _make_again(Attachment.objects.select_related("workspace").get(pk=number[0]))
+
+
+_WITHOUT_PICTURE = Prepared(
+    lambda: Attachment.objects.filter(
+        conversation=uuid_slot("conversation"),
+        message__gte=number_slot("first"),
+        form=Attachment.Form.PICTURE,
+        picture=None,
+    ).values_list("pk")
+)
+
+
+def _make_again(row: Attachment) -> None:
+    try:
+        files = open_workspace(row.workspace.root, Actor("pipeline"))
+        found = read_data(files.read(row.path, limit=row.size).data, row.name)
+    except (WorkspaceError, OSError):
+        return
+    if not found.picture:
+        return
+    row.picture, row.thumbnail = found.picture, found.thumbnail
+    row.picture_type, row.width, row.height = found.picture_type, found.width, found.height
+    row.save(update_fields=["picture", "thumbnail", "picture_type", "width", "height"])
+
+
+# --- What is deleted -------------------------------------------------------------------------
+
+
+def paths_of(conversation: Conversation) -> list[str]:
+    """Return the paths of the files that were sent in a conversation and in no other one."""
+    rows = Attachment.objects.filter(workspace=conversation.workspace_id).exclude(path="")
+    own = set(rows.filter(conversation=conversation).values_list("path", flat=True))
+    others = rows.exclude(conversation=conversation).filter(path__in=own)
+    return sorted(own - set(others.values_list("path", flat=True)))
+
+
+def move_files_to_trash(conversation: Conversation) -> None:
+    """Move the files of a deleted conversation to the trash of Files; missing ones are passed over.
+
+    One that cannot be moved stays where it is.
+    """
+    store = settings.JENNY_DATA.trash / str(conversation.workspace_id)
+    files = _files_of(conversation)
+    now = int(timezone.now().timestamp())
+    for path in paths_of(conversation):
+        try:
+            trash.move_to_trash(files, store, path, now=now)
+        except WorkspaceError as error:
+            log.warning("attachment.not_moved", extra={"cause": type(error).__name__})
+
+
+def delete_files(conversation: Conversation, deleted: Iterable[str]) -> None:
+    """Delete files of a temporary chat for good; one that cannot be deleted stays."""
+    for path in deleted:
+        try:
+            _files_of(conversation).delete(path)
+        except WorkspaceError as error:
+            log.warning("attachment.not_deleted", extra={"cause": type(error).__name__})
+
+
+def _files_of(conversation: Conversation) -> Files:
+    workspace = conversation.workspace
+    actor = Actor("browser", account=workspace.owner_id, run=f"conversation:{conversation.pk}")
+    return open_workspace(workspace.root, actor)
+
+
+def may_see() -> Q:
+    """The condition of attachments that a page may show: not those of deleted conversations."""
+    return Q(conversation=None) | Q(conversation__deleted_at=None)

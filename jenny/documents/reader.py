@@ -1,0 +1,186 @@
+"""Reads one file in a process of its own, whose time and memory are bounded.
+
+A file may be made to break or to stall whoever opens it. ``python -m jenny.documents.reader`` takes
+one JSON line ``{"path", "name", "first", "chars", "pictures"}`` and prints one JSON line with the
+fields of ``Reading``.
+"""
+
+import base64
+import contextlib
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jenny.documents import file_types
+from jenny.documents.file_types import FileType
+
+# Seconds of processor time and of the clock; address space.
+_CPU_SECONDS = 30
+_SECONDS = 60.0
+_MEMORY_BYTES = 3 << 29
+_ROOT = Path(__file__).parents[2]
+# Characters of the order on standard input.
+_LONGEST_ORDER = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was read of a file.
+
+    *type* names its ``FileType``. *pages*: the texts of the pages from *first* on; *page_count*:
+    how many there are, 0 when that is not known; *has_more*: pages follow. *problem*: a sentence on
+    why nothing, or no more, was read. *picture*: for a model, *width* × *height*.
+    """
+
+    type: str
+    kind: str
+    label: str
+    media_type: str
+    problem: str = ""
+    pages: list[str] = field(default_factory=list)
+    first: int = 1
+    page_count: int = 0
+    has_more: bool = False
+    width: int = 0
+    height: int = 0
+    picture_type: str = ""
+    picture: bytes = b""
+    thumbnail: bytes = b""
+
+
+def read_file(
+    path: Path, name: str, *, first: int = 1, chars: int = 100_000, pictures: bool = True
+) -> Reading:
+    """Read the file at *path*: pages from *first* on, until they have *chars* characters.
+
+    Never raises for what is in the file: the reading says what is wrong with it.
+    """
+    found = file_types.recognise(path, name)
+    if found.problem or found.kind in {"archive", "other"}:
+        return _reading(found, found.problem)
+    order = {"path": str(path), "name": name, "first": first, "chars": chars, "pictures": pictures}
+    try:
+        done = subprocess.run(  # noqa: S603 - our own module; the path is an argument in JSON
+            [sys.executable, "-m", __name__],
+            input=json.dumps(order),
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            cwd=_ROOT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return _reading(found, "Reading it takes too long.")
+    try:
+        row: dict[str, Any] = json.loads(done.stdout)
+        for key in ("picture", "thumbnail"):
+            row[key] = base64.b64decode(row[key])
+        return Reading(**row)
+    except (ValueError, TypeError, KeyError):
+        # Killed at a limit, or by a fault of a library.
+        return _reading(found, "Reading it takes more time or memory than a file may.")
+
+
+def read_data(
+    data: bytes, name: str, *, first: int = 1, chars: int = 100_000, pictures: bool = True
+) -> Reading:
+    """As ``read_file``, for content that is in memory."""
+    with tempfile.NamedTemporaryFile(prefix="jenny-") as file:
+        file.write(data)
+        file.flush()
+        return read_file(Path(file.name), name, first=first, chars=chars, pictures=pictures)
+
+
+def _reading(found: FileType, problem: str, **more: Any) -> Reading:
+    return Reading(found.name, found.kind, found.label, found.media_type, problem, **more)
+
+
+def _read(order: dict[str, Any]) -> Reading:
+    from jenny.documents import pages, pictures  # noqa: PLC0415 - only this process needs them
+
+    path = Path(order["path"])
+    found = file_types.recognise(path, order["name"])
+    try:
+        if found.kind == "picture":
+            if not order["pictures"]:
+                return _reading(found, "It is a picture.")
+            made = pictures.scale(path)
+            return _reading(
+                found, "", width=made.width, height=made.height, picture_type=made.media_type,
+                picture=made.data, thumbnail=made.thumbnail,
+            )  # fmt: skip
+        return _text(found, pages.open_pages(path, found.name, order["first"]), order)
+    except pages.Unreadable as error:
+        return _reading(found, str(error))
+
+
+def _text(found: FileType, document: Any, order: dict[str, Any]) -> Reading:
+    taken: list[str] = []
+    room = order["chars"]
+    has_more = False
+    problem = ""
+    try:
+        for text in document.texts:
+            if room <= 0 or (taken and len(text) > room):
+                has_more = True
+                break
+            taken.append(text)
+            room -= len(text)
+    except Exception as error:
+        if not taken:
+            raise
+        # What was read of it counts; a broken page deep inside hides none before it.
+        problem = f"It could be read only in part: {error}"
+    if not any(text.strip() for text in taken):
+        count = document.count or len(taken)
+        if found.name == "pdf" and count:
+            problem = "Its pages have no text; they may be scanned pictures."
+        else:
+            problem = problem or "It has no text."
+        return _reading(found, problem, page_count=document.count)
+    first = order["first"]
+    count = document.count if document.count or has_more else first - 1 + len(taken)
+    return _reading(found, problem, pages=taken, first=first, page_count=count, has_more=has_more)
+
+
+def _bound() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource  # noqa: PLC0415 - POSIX only
+
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    logging.disable()
+    order = json.loads(sys.stdin.readline(_LONGEST_ORDER))
+    _bound()
+    try:
+        found = _read(order)
+    except MemoryError:
+        found = _reading(
+            file_types.recognise(Path(order["path"]), order["name"]),
+            "Reading it takes more memory than a file may.",
+        )
+    except Exception:  # noqa: BLE001 - the outermost edge: whatever a library raised for this file
+        found = _reading(
+            file_types.recognise(Path(order["path"]), order["name"]),
+            "It is broken: it cannot be read.",
+        )
+    row = {name: getattr(found, name) for name in Reading.__slots__}
+    for name in ("picture", "thumbnail"):
+        row[name] = base64.b64encode(row[name]).decode()
+    sys.stdout.write(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""What becomes of files: in other versions, branches, backups, summaries, and when a conversation
+is deleted."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from jenny import broker
+from jenny.accounts.models import Account, Workspace
+from jenny.agent.messages import Image
+from jenny.chat import context_slices, model_messages
+from jenny.chat.backup import conversations
+from jenny.chat.models import Attachment, Conversation, Message, Turn
+from jenny.chat.services import (
+    attachments,
+    branches,
+    conversation_documents,
+    conversation_export,
+    conversation_import,
+    deletion,
+    send_message,
+    temporary_chats,
+)
+from jenny.chat.services.message_history import load_history
+from jenny.workspace import trash
+from memory.history.transcript import formatted
+from tests.support import files
+
+SECRET = "the code is 4711"
+
+
+@pytest.fixture
+def owner(transactional_db: None, valkey: Any) -> Account:
+    """Somebody with a workspace."""
+    broker.redis_client.cache_clear()
+    person = Account.objects.make_owner("ana", "correct horse battery staple", "UTC")
+    person.current_workspace.make_folder()
+    return person
+
+
+def taken(owner: Account, chat: Conversation, name: str, data: bytes) -> Attachment:
+    """A file that waits to be sent."""
+    form = {"id": uuid.uuid4().hex, "name": name, "at": "0", "size": str(len(data))}
+    found = attachments.receive_part(owner, chat.workspace, chat, form, data)
+    assert isinstance(found, Attachment)
+    return found
+
+
+def sent(owner: Account, text: str = "Look", kind: str = "personal", **more: Any) -> Message:
+    """A message with a picture and a text that a turn took."""
+    chat = Conversation.objects.create(workspace=owner.current_workspace, kind=kind, **more)
+    rows = [
+        taken(owner, chat, "photo.png", files.picture("png")),
+        taken(owner, chat, "note.txt", SECRET.encode()),
+    ]
+    message = send_message.accept_message(chat, text, files=rows, start=lambda _: None).message
+    Turn.objects.filter(conversation=chat).update(state="done")
+    message.give_to(Turn.objects.get(conversation=chat), 0)
+    return message
+
+
+def pictures(chat: Conversation) -> list[Image]:
+    """The pictures of the requests of *chat*."""
+    rows = model_messages.messages(load_history(Conversation.objects.get(pk=chat.pk)))
+    return [part for row in rows for part in row.parts if isinstance(part, Image)]
+
+
+def test_other_versions_have_the_same_files(owner: Account) -> None:
+    """An edited message, and one that is answered again, have the files of before."""
+    message = sent(owner)
+    chat = message.conversation
+    branches.edit_message(chat, message.pk, "Look here", start=lambda _: None)
+    new = chat.messages.get(is_current=True, kind="user")
+    assert new.text == "Look here"
+    assert [row.path for row in new.attachments.all()] == [
+        row.path for row in message.attachments.all()
+    ]
+    assert [row.form for row in new.attachments.all()] == ["picture", "text"]
+    assert len(list((chat.workspace.root / "uploads").rglob("*.*"))) == 2
+
+
+def test_a_branch_has_the_files_too(owner: Account) -> None:
+    """Its pictures are made again from the files."""
+    message = sent(owner)
+    new = branches.branch_off(message.conversation, message.pk)
+    copied = new.messages.get(kind="user")
+    assert [row.name for row in copied.attachments.all()] == ["photo.png", "note.txt"]
+    attachments.make_missing_pictures(new)
+    assert [one.data for one in pictures(new)] == [
+        one.data for one in pictures(message.conversation)
+    ]
+
+
+def test_a_backup_has_what_was_sent(owner: Account) -> None:
+    """Names, paths and texts travel with the messages, the files with the workspace."""
+    message = sent(owner)
+    workspace = owner.current_workspace
+    lines = [json.loads(json.dumps(row)) for row in conversation_export.rows(workspace)]
+    other = Workspace.make(owner, "other")
+    other.make_folder()
+    for row in message.attachments.all():
+        place = other.root / row.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes((workspace.root / row.path).read_bytes())
+    conversation_import.merge(other, conversations.talks(lines))
+    chat = Conversation.objects.get(workspace=other)
+    found = chat.messages.get(kind="user").attachments.order_by("pk")
+    assert [row.path for row in found] == [row.path for row in message.attachments.order_by("pk")]
+    assert found[1].text == message.attachments.order_by("pk")[1].text
+    assert attachments.thumbnail_of(found[0])
+    assert len(pictures(chat)) == 1
+
+
+def test_a_backup_from_before_has_none(owner: Account) -> None:
+    """Messages of older backups came without attachments."""
+    sent(owner)
+    rows = conversation_export.rows(owner.current_workspace)
+    lines = [json.loads(json.dumps(row)) for row in rows]
+    for line in lines:
+        line.pop("attachments", None)
+    (talk,) = conversations.talks(lines)
+    assert all(row["attachments"] == [] for row in talk.messages)
+
+
+def test_a_summary_gets_names_and_types(owner: Account) -> None:
+    """What was said, and which files came with it: nothing of what is in them."""
+    spoken = context_slices.spoken(sent(owner, "Here is my boiler"))
+    assert spoken is not None
+    text = formatted(spoken)
+    assert "Here is my boiler" in text
+    assert "(attachment: photo.png (PNG picture))" in text
+    assert "(attachment: note.txt (Text))" in text
+    assert SECRET not in text
+
+
+def test_an_export_names_the_files(owner: Account) -> None:
+    """As Markdown, HTML and JSON; also of a message without words."""
+    message = sent(owner, "")
+    path = message.attachments.order_by("pk")[1].path
+    for ending in conversation_documents.FORMATS:
+        assert path in conversation_documents.document(message.conversation, ending).decode()
+
+
+def test_files_stay_when_a_conversation_is_deleted(owner: Account) -> None:
+    """They are the person's; on request they go to the trash, but for those that another
+    conversation has."""
+    first, second = sent(owner), sent(owner)
+    root = owner.current_workspace.root
+    places = [root / row.path for row in first.attachments.all()]
+    deletion.delete_conversation(first.conversation)
+    assert all(place.exists() for place in places)
+    extra = taken(owner, second.conversation, "more.txt", b"more")
+    message = send_message.accept_message(
+        second.conversation, "And", files=[extra], start=lambda _: None
+    ).message
+    own = root / message.attachments.get().path
+    deletion.delete_conversation(second.conversation, with_files=True)
+    assert not own.exists()
+    assert all(place.exists() for place in places)
+    store = settings.JENNY_DATA.trash / str(owner.current_workspace.pk)
+    assert [row.path for row in trash.listing(store)] == [own.relative_to(root).as_posix()]
+
+
+def test_a_temporary_chat_takes_its_files_along(owner: Account) -> None:
+    """When it is deleted, they are deleted for good; once it is kept, they are as any others."""
+    gone = sent(owner, kind="temporary")
+    root = owner.current_workspace.root
+    places = [root / row.path for row in gone.attachments.all()]
+    assert all(place.exists() for place in places)
+    deletion.delete_conversation(gone.conversation)
+    assert not any(place.exists() for place in places)
+    assert not Attachment.objects.exists()
+    kept = sent(owner, kind="temporary")
+    temporary_chats.keep_chat(kept.conversation)
+    kept.conversation.refresh_from_db()
+    deletion.delete_conversation(kept.conversation)
+    assert all(place.exists() for place in places)
+
+
+def test_a_project_keeps_its_files_to_itself(owner: Account) -> None:
+    """They are in its folder, and the model is told paths from there."""
+    root = owner.current_workspace.root
+    (root / "wikis/garden/wiki").mkdir(parents=True)
+    message = sent(owner, kind="project", project="garden")
+    row = message.attachments.order_by("pk")[1]
+    assert row.path.startswith("wikis/garden/uploads/")
+    assert not (root / "uploads").exists()
+    rows = model_messages.messages(load_history(message.conversation), "wikis/garden")
+    texts = [part.text for one in rows for part in one.parts if hasattr(part, "text")]
+    assert any('path="uploads/' in text for text in texts)
+
+
+def test_what_waits_too_long_is_deleted(owner: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that was never sent is taken away with its row, and so is one without a row."""
+    from datetime import timedelta
+
+    from jenny.workspace import retention
+
+    chat = Conversation.objects.create(workspace=owner.current_workspace)
+    taken(owner, chat, "a.txt", b"x")
+    attachments.clear_uploads()
+    assert Attachment.objects.count() == 1
+    monkeypatch.setattr(retention, "UNSENT_FILE", timedelta(0))
+    attachments.clear_uploads()
+    assert not Attachment.objects.exists()
+    assert not list(settings.JENNY_DATA.uploads.rglob("*.file"))
+
+
+def test_a_file_that_changed_is_another(owner: Account) -> None:
+    """Whoever edited the stored file and attaches the first text again has both."""
+    message = sent(owner)
+    root = owner.current_workspace.root
+    row = message.attachments.order_by("pk")[1]
+    (root / row.path).write_text("edited")
+    again = sent(owner).attachments.order_by("pk")[1]
+    assert again.path != row.path
+    assert (root / again.path).read_text() == SECRET
+    assert (root / row.path).read_text() == "edited"
