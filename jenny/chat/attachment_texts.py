@@ -48,7 +48,7 @@ class AttachedFile:
     @property
     def sent_words(self) -> str:
         if self.form == "picture":
-            return f"sent as a picture of {self.width} × {self.height}"
+            return f"sent as a picture of {self.width} × {self.height} to models that see"
         if self.form == "text":
             return "its text was sent"
         if self.form == "part":

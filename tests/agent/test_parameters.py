@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jenny.agent.errors import ProviderFault
-from jenny.agent.messages import Message, Text, Thinking, text_message
+from jenny.agent.messages import Image, Message, Text, Thinking, text_message
 from jenny.agent.reply import Note
 from tests.agent.asking import ask, provider
 from tests.model_server import Act, Fail, Headers, Raw
@@ -82,6 +82,56 @@ def test_content_that_is_refused_as_a_list_goes_out_as_text(model, words):
     body = model.requests[-1].json
     assert body["system"] == "You are Jenny."
     assert body["messages"] == [{"role": "user", "content": "Good morning"}]
+
+
+PICTURE = Message(
+    "user", (Image("image/png", "iVBORw0KGgo=", "(The picture a.png is not shown.)"), Text("Look"))
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "This model does not support images"),
+        (404, "No endpoints found that support image input"),
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+        (400, "messages.0.content.0.type: Input should be 'text', unexpected value 'image'"),
+        (400, "unknown variant `image`, expected `text`"),
+        (400, "Could not process image"),
+    ],
+)
+def test_a_picture_that_is_refused_is_named_instead(model, status, words):
+    """The model is asked with the picture's name in its place, and the person is told; the next
+    turn sends it so at once."""
+    model.script(Fail(status, "invalid_request_error", words))
+    source = provider(model, model=f"no pictures {words}")
+    events = ask(source, messages=[PICTURE])
+    (note,) = [event.message for event in events if isinstance(event, Note)]
+    assert "takes no pictures" in note
+    first, second = (request.json["messages"][0]["content"] for request in model.requests)
+    assert first[0]["source"] == {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": "iVBORw0KGgo=",
+    }
+    assert [block["text"] for block in second] == ["(The picture a.png is not shown.)", "Look"]
+    assert not [event for event in ask(source, messages=[PICTURE]) if isinstance(event, Note)]
+    assert len(model.requests) == 3
+
+
+def test_a_preset_that_takes_no_pictures_gets_their_names(model):
+    """Nothing is tried first."""
+    ask(provider(model, model="blind", takes_pictures=False), messages=[PICTURE])
+    (request,) = model.requests
+    assert [block["type"] for block in request.json["messages"][0]["content"]] == ["text", "text"]
+
+
+def test_a_server_that_takes_only_text_gets_no_pictures(model):
+    """Content as plain text has no room for a picture."""
+    model.script(_refuses("messages.0.content: Input should be a valid string"))
+    ask(provider(model, model="text alone"), messages=[PICTURE])
+    (message,) = model.requests[-1].json["messages"]
+    assert message["content"] == "(The picture a.png is not shown.)\n\nLook"
 
 
 def test_a_reply_in_one_piece_is_taken_where_streaming_is_refused(model):

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from jenny import broker
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.messages import Image
 from jenny.chat import context_slices, model_messages
@@ -35,7 +34,6 @@ SECRET = "the code is 4711"
 @pytest.fixture
 def owner(transactional_db: None, valkey: Any) -> Account:
     """Somebody with a workspace."""
-    broker.redis_client.cache_clear()
     person = Account.objects.make_owner("ana", "correct horse battery staple", "UTC")
     person.current_workspace.make_folder()
     return person

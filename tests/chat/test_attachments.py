@@ -2,7 +2,9 @@
 
 import base64
 import io
+import json
 import os
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +13,20 @@ import httpx2
 import pytest
 from PIL import Image
 
-from tests.model_server import ModelServer, Request
+from jenny.agent.demo.request import Say as DemoSay
+from jenny.agent.demo.request import parse_request
+from jenny.agent.demo.rules import answer
+from jenny.agent.messages import to_wire
+from jenny.chat.attachment_texts import AttachedFile
+from jenny.chat.model_messages import user_message
+from tests.model_server import Call, ModelServer, Request
 from tests.support import files
 from tests.support.chat import asked
 from tests.support.client import ACCEPT_JSON, Client
 from tests.support.stack import OWNER, Stack
 
 PART = 64
+PICTURE = files.picture("png")
 
 
 def attach(client: Client, name: str, data: bytes, chat: str = "", **more: str) -> httpx2.Response:
@@ -264,6 +273,43 @@ def test_a_file_cannot_end_its_frame(owner: Client, model_server: ModelServer) -
     )  # fmt: skip
     assert said.about.count("</attachment>") == 1
     assert said.about.endswith("</attachments>")
+
+
+def test_the_rest_is_read_by_page(owner: Client, model_server: ModelServer) -> None:
+    """The tool gives a document page by page, says what there is, and refuses what is none."""
+    name = f"book-{uuid.uuid4().hex[:8]}"
+    pages = [f"Chapter {number}" for number in range(1, 41)]
+    said = Said(owner, model_server, (f"{name}.pdf", files.pdf(pages)), ("a.png", PICTURE))
+    paths = re.findall(r'path="([^"]+)"', said.about)
+    words = f"question {uuid.uuid4().hex[:10]}"
+    model_server.script(
+        Call("read_file", {"path": paths[0], "page": 39}),
+        Call("read_file", {"path": paths[0], "page": 41}),
+        Call("read_file", {"path": paths[1]}),
+        when=only(words),
+    )
+    model_server.script("Read.", when=only(words))
+    owner.send(said.chat, words)
+    thread = owner.answer(said.chat)
+    assert "--- page 39 ---\nChapter 39\n--- page 40 ---\nChapter 40\n" in thread
+    assert "[Pages 39–40 of 40.]" in thread
+    assert "has 40 pages; there is no page 41." in thread
+    assert "cannot be read as text. It is a picture." in thread
+
+
+def test_the_demo_model_answers_to_files() -> None:
+    """It says what each file is, quotes a text, and claims to see nothing."""
+    sent = [
+        AttachedFile("photo.jpg", "a", "JPEG picture", "picture", width=9, height=9, picture=b"x"),
+        AttachedFile("plan.pdf", "b", "PDF", "text", text="--- page 1 ---\nThe boiler stays."),
+        AttachedFile("all.zip", "c", "Archive", "path"),
+    ]
+    body = {"model": "demo", "messages": to_wire([user_message("What is this?", "", sent)])}
+    pieces = answer(parse_request(json.dumps(body).encode()))
+    told = "".join(piece.text for piece in pieces if isinstance(piece, DemoSay))
+    assert "**photo.jpg**: a picture. I see nothing" in told
+    assert "**plan.pdf** (PDF). It begins:\n\n> --- page 1 ---\n> The boiler stays." in told
+    assert "**all.zip** (Archive). A model gets its path" in told
 
 
 def test_names_are_made_fit() -> None:

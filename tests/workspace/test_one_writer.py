@@ -12,6 +12,7 @@ FLOORS = ("jenny", "memory", "wikis", "settings_ui")
 ELSEWHERE = {
     "jenny/chat/management/commands/eval_memory.py": "a data folder of its own, removed after it",
     "jenny/chat/services/attachments.py": "files that wait to be sent, in the data folder",
+    "jenny/documents/reader.py": "a copy for the process that reads it, in the system's folder",
     "jenny/env.py": "the data folder and its secrets",
     "jenny/private_files.py": "modes of files in the data folder",
     "jenny/accounts/services/json_command.py": "nothing: the output goes to the null device",

@@ -3,7 +3,7 @@
 import logging
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import DatabaseError, transaction
@@ -21,7 +21,7 @@ from jenny.agent.tokens import Prices
 from jenny.agent.tools import sandbox
 from jenny.broker import enqueue
 from jenny.chat import model_messages
-from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services.answers import answer_of
 from jenny.chat.services.attachments import make_missing_pictures
 from jenny.chat.services.consolidation import after_turn
@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 LOST = (Cancelled, ObjectDoesNotExist, ObjectNotUpdated)
 # Of each earlier line that is named below an answer.
 _SHOWN_CHARS = 120
+_NO_PICTURES = "“{preset}” is set to take no pictures; their names and paths were sent instead."
 # Maps an ending of the loop to the state of the turn's row.
 STATES = {
     "stopped": Turn.State.STOPPED,
@@ -142,26 +143,15 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     spoken = hide_forgotten(conversation, load_history(conversation))
     folder = folder_of(conversation.project) if conversation.project else ""
 
-    def inbox(step: int) -> list[messages.Message]:
-        if step == 1:
-            # The waiting messages were taken a moment ago.
-            return []
-        if rows := take_messages(turn, step, zone):
-            unsuppress_restated(conversation, rows)
-            recorder.took(rows)
-        files = load_files(conversation, rows[0].pk) if rows else {}
-        return [
-            model_messages.user_message(row.text, row.context, files.get(row.pk, ()), folder)
-            for row in rows
-        ]
-
+    if not preset.takes_pictures and _have_pictures(claimed.rows):
+        recorder.note(_NO_PICTURES.format(preset=preset.name))
     outcome = loop.run(
         provider=provider,
         system=system.wire(),
         history=model_messages.messages(spoken, folder),
         toolbox=toolbox,
         listener=recorder,
-        inbox=inbox,
+        inbox=_inbox_of(turn, recorder, zone, folder),
         watch=watch,
         limits=limits,
         make_room=room_for(turn, spoken, toolbox, config),
@@ -171,9 +161,38 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     return outcome
 
 
+def _inbox_of(
+    turn: Turn, recorder: Recorder, zone: str, folder: str
+) -> Callable[[int], list[messages.Message]]:
+    """Return the function that takes in the messages of a step, with paths from *folder*."""
+    conversation = turn.conversation
+
+    def inbox(step: int) -> list[messages.Message]:
+        if step == 1:
+            # The waiting messages were taken a moment ago.
+            return []
+        rows = take_messages(turn, step, zone)
+        if not rows:
+            return []
+        unsuppress_restated(conversation, rows)
+        recorder.took(rows)
+        files = load_files(conversation, rows[0].pk)
+        return [
+            model_messages.user_message(row.text, row.context, files.get(row.pk, ()), folder)
+            for row in rows
+        ]
+
+    return inbox
+
+
 def _describe_related(related: Sequence[Found]) -> str:
     rows = (f"{describe_place(one)}: {one_line(one.text, _SHOWN_CHARS)}" for one in related)
     return f"Also looked at: {'; '.join(rows)}"
+
+
+def _have_pictures(rows: Sequence[Message]) -> bool:
+    form = Attachment.Form.PICTURE
+    return any(one.form == form for row in rows for one in Attachment.of_message(row))
 
 
 def _not_begun(error: WorkspaceError | AgentError) -> loop.Outcome:
