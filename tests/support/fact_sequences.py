@@ -352,7 +352,7 @@ class Sequence:
         """A person makes a backup."""
         path = self.root.parent / f"{self.root.name}-{len(self.backups)}.zip"
         with_history = self.chance.random() < 0.5
-        exporter.to_file(self.workspace, path, lock=None, with_history=with_history)
+        exporter.to_file(self.workspace, path, file_key=None, with_history=with_history)
         self.backups.append(path)
 
     def import_backup(self) -> None:
@@ -395,7 +395,7 @@ class Sequence:
     def copied(self) -> "Sequence":
         """The same in a new workspace, by a backup."""
         path = self.root.parent / f"{self.root.name}-whole.zip"
-        exporter.to_file(self.workspace, path, lock=None, with_history=True)
+        exporter.to_file(self.workspace, path, file_key=None, with_history=True)
         self.backups.append(path)
         job, _ = import_job.by_command(self.workspace, path, None, new=f"copy {self.number}")
         made = Workspace.objects.get(pk=job.arguments["workspace"])
