@@ -7,6 +7,7 @@ that no restore brings the entries back.
 
 import contextlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from jenny.workspace import line_files, locks, paths, transactions
@@ -27,6 +28,16 @@ def waiting(root: Path, conversation: str) -> tuple[HistoryEntry, ...]:
     """
     found = reader.read_pending(root).entries
     return tuple(entry for entry in found if entry.conversation == conversation)
+
+
+def count_waiting(root: Path, conversations: Collection[str]) -> int:
+    """Return how many entries of these conversations Dream has not read.
+
+    Raises:
+        CursorBroken, PathRefused: they cannot be read.
+    """
+    found = reader.read_pending(root).entries
+    return sum(entry.conversation in conversations for entry in found)
 
 
 def remove(

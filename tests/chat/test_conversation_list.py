@@ -263,7 +263,7 @@ def test_several_are_archived_tagged_and_deleted_at_once(scripted):
     assert "1 conversation pinned" in act(f"pin:{by_title['talk 00005']}")
     assert walk(client, "/chat/all/")[0] == "talk 00005"
     assert "No conversation was chosen" in act("archive")
-    shown = act("delete", 2, 3)
+    shown = act("delete", 2, 3, memory="keep")
     assert "2 conversations deleted." in shown
     assert sorted(walk(client, "/chat/all/")) == ["talk 00004", "talk 00005"]
     trash = text_of(client.get("/chat/trash/").text)
@@ -277,8 +277,8 @@ def test_nobody_marks_what_is_not_theirs(scripted, owner):
     chat = owner.begin("/help")
     client = person(scripted, "stranger", 1)
     for act in ("archive", "delete", "pin"):
-        client.post("/chat/all/act", act=act, chosen=chat)
-        client.post("/chat/all/act", act=f"{act}:{chat}")
+        client.post("/chat/all/act", act=act, chosen=chat, memory="keep")
+        client.post("/chat/all/act", act=f"{act}:{chat}", memory="keep")
     assert chat in owner.get("/chat/all/").text
     owner.post(f"/chat/{chat}/delete")
     for act in (f"back:{chat}", f"delete:{chat}", "empty"):

@@ -1,5 +1,7 @@
 """What deleting a conversation covers, and what becomes of the memory of it."""
 
+import html
+
 from tests.model_server import Gate
 from tests.support.client import text_of
 from tests.support.place import FACT, sums
@@ -63,6 +65,58 @@ def test_what_is_not_in_the_history_can_be_added_first(place, words):
     assert (entry.kind, place.summaries(words)) == ("raw", [])
     assert f"{words} turn 1" in entry.content
     assert f"answer 2 of {words}" in entry.content
+
+
+def delete_several(place, *chats: str, **form: str) -> str:
+    """Press Delete for several, or answer what is asked then; the page."""
+    done = place.owner.http.post(
+        "/chat/all/act",
+        data={"act": "delete", "chosen": list(chats), **form},
+        headers={"X-CSRFToken": place.owner.token()},
+        follow_redirects=True,
+    )
+    assert done.status_code == 200
+    return html.unescape(text_of(done.text))
+
+
+def test_several_are_deleted_after_the_same_question(place, words):
+    """The page counts over all of them what the memory has and lacks, and deletes none before it
+    is answered; the answer holds for each of them."""
+    noted = [compacted(place, f"{name} {words}") for name in ("first", "second")]
+    new = place.talk(f"third {words}", 2)
+    secret = str(place.owner.post("/chat/send", text="/help", temporary="1").json()["conversation"])
+    asked = delete_several(place, *noted, new, secret)
+    assert "Delete these 4 conversations?" in asked
+    assert "1 of them is a temporary chat and is deleted for good at once" in asked
+    assert "2 notes stay, for the next memory update to read" in asked
+    assert "take the 2 notes that no memory update has read out, too" in asked
+    assert "first add the 4 messages to the history, word for word" in asked
+    assert place.owner.get(f"/chat/{new}/").status_code == 200
+    assert "2 conversations deleted." in delete_several(place, noted[0], new, memory="add")
+    assert len(place.entries(noted[0])) == 1
+    (entry,) = place.entries(new)
+    assert f"answer 2 of third {words}" in entry.content
+    assert "Deleted." in delete_several(place, noted[1], memory="take")
+    assert place.entries(noted[1]) == []
+    asked = delete_several(place, secret)
+    assert "Delete this conversation?" in asked
+    assert "trash" not in asked.split("Delete this conversation?")[1]
+    assert "deleted for good" in delete_several(place, secret, memory="keep")
+
+
+def test_what_cannot_be_deleted_of_several_is_said(place, words):
+    """While the history cannot be changed those with notes in it stay, and the page says why."""
+    chats = [compacted(place, f"{name} {words}") for name in ("first", "second")]
+    cursor = place.root / "memory/.dream_cursor"
+    cursor.write_text("many")
+    try:
+        assert "holds 'many' and not a number" in delete_several(place, *chats)
+        said = delete_several(place, *chats, memory="take")
+    finally:
+        cursor.unlink()
+    assert "holds 'many' and not a number" in said
+    assert "2 conversations not deleted." in said
+    assert [len(place.entries(chat)) for chat in chats] == [1, 1]
 
 
 def test_nothing_is_deleted_while_the_history_cannot_be_changed(place, words):

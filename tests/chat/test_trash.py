@@ -132,7 +132,7 @@ def test_what_was_deleted_meanwhile_is_passed_over(chat):
     rows = list(Conversation.objects.order_by("created_at", "pk"))
     then = timezone.now() - timedelta(days=2)
     deletion.delete_conversation(chat, deleted_at=then)
-    assert deletion.delete_conversations(rows) == [other]
+    assert deletion.delete_conversations(rows).conversations == [other]
     assert Conversation.all_objects.get(pk=chat.pk).deleted_at == then
     assert not Conversation.objects.exists()
 
@@ -154,7 +154,7 @@ def test_a_temporary_chat_is_deleted_for_good_at_once(place, words):
     together, kept = str(begun["conversation"]), place.talk(words, 1)
     place.owner.http.post(
         "/chat/all/act",
-        data={"act": "delete", "chosen": [together, kept]},
+        data={"act": "delete", "memory": "keep", "chosen": [together, kept]},
         headers={"X-CSRFToken": place.owner.token()},
     )
     assert "Deleted." in text_of(place.owner.get("/chat/").text)

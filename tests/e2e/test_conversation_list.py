@@ -88,7 +88,7 @@ def test_the_pages_can_be_used_by_everybody(
     assert address
     key = address.split("/")[2]
     other = page.locator("#listing [name=chosen]").last.get_attribute("value")
-    scroller.post("/chat/all/act", act=f"delete:{other}")
+    scroller.post("/chat/all/act", act=f"delete:{other}", memory="keep")
     faults = []
     for path in ("/chat/all/", "/chat/trash/", f"/chat/{key}/about", f"/chat/{key}/"):
         page.goto(path)
@@ -99,12 +99,20 @@ def test_the_pages_can_be_used_by_everybody(
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         faults += [(path, one["id"], [node["html"] for node in one["nodes"]])
                    for one in Axe().run(page).response["violations"]]  # fmt: skip
+    page.goto("/chat/all/")
+    for number in (0, 1):
+        page.locator("#listing [name=chosen]").nth(number).check()
+    follow(page, page.get_by_role("button", name="Delete…", exact=True).click)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    faults += [(one["id"], [node["html"] for node in one["nodes"]])
+               for one in Axe().run(page).response["violations"]]  # fmt: skip
     scroller.post("/chat/trash/act", act=f"back:{other}")
     assert not faults
 
 
 def test_several_are_deleted_and_come_back(page_of: Callable[..., Page]) -> None:
-    """Ticked by the keyboard, deleted together, and brought back by the notice's Undo."""
+    """Ticked by the keyboard, deleted together after a question, and brought back by the notice's
+    Undo."""
     page = page_of()
     page.goto("/chat/all/")
     boxes = page.locator("#listing [name=chosen]")
@@ -112,11 +120,50 @@ def test_several_are_deleted_and_come_back(page_of: Callable[..., Page]) -> None
         boxes.nth(number).focus()
         page.keyboard.press("Space")
     expect(page.locator("[data-chosen]")).to_have_text("2 chosen")
-    follow(page, page.get_by_role("button", name="Delete", exact=True).click)
+    follow(page, page.get_by_role("button", name="Delete…", exact=True).click)
+    expect(page.get_by_role("heading", name="Delete these 2 conversations?")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("talk 001")
+    follow(page, page.get_by_role("link", name="Keep them").click)
+    expect(page.locator("#listing")).to_contain_text("talk 001")
+    for number in (0, 1):
+        boxes.nth(number).check()
+    follow(page, page.get_by_role("button", name="Delete…", exact=True).click)
+    follow(page, page.get_by_role("button", name="Delete them").click)
     expect(page.locator("#notices")).to_contain_text("2 conversations deleted.")
     expect(page.locator("#listing")).not_to_contain_text("talk 001")
     follow(page, page.locator("#notices").get_by_role("button", name="Undo").click)
     expect(page.locator("#listing")).to_contain_text("talk 001")
+
+
+def test_the_list_is_worked_without_script(page_of: Callable[..., Page]) -> None:
+    """By a form and links: filters, the next page, pinning, deleting several with the question,
+    the trash, and a name."""
+    page = page_of(java_script_enabled=False)
+    page.goto("/chat/")
+    follow(page, page.get_by_role("link", name="All conversations").click)
+    rows = page.locator("#listing .rows > li")
+    expect(rows).to_have_count(50)
+    follow(page, page.get_by_role("link", name="More conversations").last.click)
+    expect(rows.first).to_contain_text("talk 050")
+    follow(page, page.get_by_role("link", name="Back to the newest").click)
+    page.locator(".filters [name=tag]").select_option("Boats")
+    follow(page, page.get_by_role("button", name="Show").click)
+    expect(rows).to_have_count(3)
+    first = rows.first
+    first.locator("summary").click()
+    follow(page, first.get_by_role("button", name="Pin").click)
+    expect(page.locator("#notices")).to_contain_text("1 conversation pinned.")
+    rows.first.locator("summary").click()
+    follow(page, rows.first.get_by_role("button", name="Unpin").click)
+    for number in (1, 2):
+        rows.nth(number).get_by_role("checkbox").check()
+    follow(page, page.get_by_role("button", name="Delete…", exact=True).click)
+    follow(page, page.get_by_role("button", name="Delete them").click)
+    expect(page).to_have_url(re.compile(r"/chat/all/\?tag=Boats$"))
+    expect(rows).to_have_count(1)
+    follow(page, page.locator("#notices").get_by_role("button", name="Undo").click)
+    follow(page, page.get_by_role("link", name="Trash").click)
+    expect(page.get_by_role("main")).not_to_contain_text("talk 002")
 
 
 def test_an_answer_is_unread_until_its_page_is_seen(

@@ -60,18 +60,31 @@ class Holds:
         return bool(self.waiting or self.unheard)
 
 
-def memory_of_conversation(chat: Conversation) -> Holds:
-    """Count what the memory has of *chat*, for the page that asks before deleting it."""
-    if not chat.feeds_history:
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """The conversations that were deleted, without those that somebody else had deleted meanwhile.
+
+    *problem*: why the rest was not; empty: nothing is left.
+    """
+
+    conversations: list[Conversation]
+    problem: str = ""
+
+
+def memory_of_conversations(chats: Iterable[Conversation]) -> Holds:
+    """Count what the memory has of conversations of a workspace, for the page that asks before
+    deleting them."""
+    found = [chat for chat in chats if chat.feeds_history]
+    if not found:
         return Holds()
-    root = chat.workspace.root
-    unheard = rows_of(chat, chat.summarised_through + 1).count()
+    root = found[0].workspace.root
+    unheard = sum(rows_of(chat, chat.summarised_through + 1).count() for chat in found)
     try:
-        waiting = len(removal.waiting(root, str(chat.pk)))
+        waiting = removal.count_waiting(root, {str(chat.pk) for chat in found})
         read_to = cursors.dream_cursor(root)
     except WorkspaceError as error:
         return Holds(unheard=unheard, problem=error.message)
-    read = sum(cursor <= read_to for cursor in own_cursors(chat))
+    read = sum(cursor <= read_to for cursor in own_cursors(*found))
     return Holds(read, waiting, unheard)
 
 
@@ -126,16 +139,23 @@ def delete_conversation(
 
 
 def delete_conversations(
-    rows: Iterable[Conversation], *, deleted_at: datetime | None = None
-) -> list[Conversation]:
-    """Delete several together; return those that somebody else had not deleted meanwhile."""
+    rows: Iterable[Conversation],
+    memory: str = KEEP,
+    *,
+    deleted_at: datetime | None = None,
+    with_files: bool = False,
+) -> Deleted:
+    """Delete several together, until one cannot be deleted."""
     deleted_at = deleted_at or timezone.now()
-    done = []
+    done: list[Conversation] = []
     for chat in rows:
-        with contextlib.suppress(Conversation.DoesNotExist):
-            delete_conversation(chat, deleted_at=deleted_at)
-            done.append(chat)
-    return done
+        try:
+            with contextlib.suppress(Conversation.DoesNotExist):
+                delete_conversation(chat, memory, deleted_at=deleted_at, with_files=with_files)
+                done.append(chat)
+        except WorkspaceError as error:
+            return Deleted(done, error.message)
+    return Deleted(done)
 
 
 def _end(chat: Conversation, turn: Turn) -> None:
@@ -162,6 +182,8 @@ def _take(chat: Conversation) -> int:
     """
     own, root = str(chat.pk), chat.workspace.root
     taken = {entry.cursor for entry in removal.waiting(root, own)}
+    if not taken:
+        return chat.summarised_through
     removal.remove(root, own, timeout=_LOCK_SECONDS)
     run_store.drop_digests(chat.workspace, sorted(taken))
     rows = chat.summaries.select_related("message")

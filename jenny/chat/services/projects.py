@@ -39,7 +39,8 @@ def take_conversations(workspace: Workspace, name: str) -> str:
             "until it is there."
         )
         raise TalkUnderWay(message)
-    count = len(deletion.delete_conversations(list(rows.select_related("workspace__owner"))))
+    done = deletion.delete_conversations(list(rows.select_related("workspace__owner")))
+    count = len(done.conversations)
     return f"{count} {'conversation' if count == 1 else 'conversations'} inside it went with it."
 
 

@@ -7,7 +7,7 @@ copied message keeps the time at which it was said, by which it is recognised.
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Least, Now
 
-from jenny.chat.models import Conversation, Message
+from jenny.chat.models import Conversation, Message, Summary
 from jenny.workspace.errors import WorkspaceError
 from memory.history import reader
 
@@ -41,16 +41,16 @@ def last_given_elsewhere(chat: Conversation, rows: QuerySet[Message]) -> int:
     return max((own for one in _related(chat) for own in _in_common(rows, one)), default=0)
 
 
-def own_cursors(chat: Conversation) -> set[int]:
-    """Return the numbers of its entries; copied summaries name those of its source as well."""
-    rows = chat.summaries.values_list("cursors", flat=True)
+def own_cursors(*chats: Conversation) -> set[int]:
+    """Return the numbers of their entries; copied summaries name those of a source as well."""
+    rows = Summary.objects.filter(conversation__in=chats).values_list("cursors", flat=True)
     numbers = {cursor for row in rows for cursor in row}
     try:
-        found = reader.find_by_cursor(chat.workspace.root, numbers)
+        found = reader.find_by_cursor(chats[0].workspace.root, numbers)
     except WorkspaceError:
         return numbers
-    others = {key for key, entry in found.items() if entry.conversation not in {"", str(chat.pk)}}
-    return numbers - others
+    own = {"", *(str(chat.pk) for chat in chats)}
+    return numbers - {key for key, entry in found.items() if entry.conversation not in own}
 
 
 def _in_common(rows: QuerySet[Message], other: Conversation) -> dict[int, int]:

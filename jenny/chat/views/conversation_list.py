@@ -1,6 +1,7 @@
 """The list of conversations: its page, the side list, acts on several at once, and the trash."""
 
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,12 +31,15 @@ from jenny.chat.models import Conversation
 from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion
+from jenny.chat.services.attachments import paths_of
 from jenny.chat.services.conversation_list import Filters, ListPage, Position
 from jenny.chat.services.db_connections import query_database_apart
 from jenny.workspace import retention
 
 # Conversations of the side list before one scrolls, and after which it is made shorter again.
 RAIL, LONGEST_RAIL = 60, 1000
+# Titles on the page that asks before several are deleted.
+_NAMED = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -141,6 +145,8 @@ def act(request: HttpRequest) -> HttpResponseBase:
         chosen = Conversation.objects.filter(pk__in=[row.pk for row in rows])
         return _export(chosen, request.POST.get("format", ""))
     elif name == "delete":
+        if "memory" not in request.POST:
+            return _ask_to_delete(request, rows, filters)
         _delete(request, rows)
     elif name in _ACTS:
         _ACTS[name](request, workspace, rows)
@@ -154,7 +160,7 @@ def _rows(workspace: Workspace, keys: Sequence[str]) -> list[Conversation]:
             found.add(UUID(key))
         except ValueError:
             continue
-    rows = Conversation.objects.filter(workspace=workspace, pk__in=found)
+    rows = Conversation.objects.filter(workspace=workspace, pk__in=found).order_by("-active_at")
     return list(rows.select_related("workspace__owner"))
 
 
@@ -214,12 +220,38 @@ _ACTS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 
 
+def _ask_to_delete(
+    request: HttpRequest, rows: list[Conversation], filters: Filters
+) -> HttpResponse:
+    """Show what deleting these conversations covers, and what the memory has of them."""
+    kinds = Counter(row.kind for row in rows)
+    context = {
+        "conversations": rows,
+        "named": rows[:_NAMED],
+        "unnamed": len(rows[_NAMED:]),
+        "temporary": kinds[Conversation.Kind.TEMPORARY],
+        "of_projects": kinds[Conversation.Kind.PROJECT],
+        "holds": deletion.memory_of_conversations(rows),
+        "files": [path for row in rows for path in paths_of(row)],
+        "kept_days": retention.TRASH.days,
+        "filters": filters,
+        "rail": rail_of(accounts.account(request), accounts.workspace(request)),
+    }
+    return render(request, "chat/delete_several.html", context)
+
+
 def _delete(request: HttpRequest, rows: list[Conversation]) -> None:
     now = datetime.now(UTC)
-    done = deletion.delete_conversations(rows, deleted_at=now)
-    if not done:
+    choice = request.POST["memory"]
+    memory = choice if choice in deletion.CHOICES else deletion.KEEP
+    with_files = request.POST.get("files") == "1"
+    done = deletion.delete_conversations(rows, memory, deleted_at=now, with_files=with_files)
+    if done.problem:
+        left = len(rows) - len(done.conversations)
+        messages.error(request, f"{done.problem} {_count(left)} not deleted.")
+    elif not done.conversations:
         messages.info(request, "Somebody else deleted that meanwhile. Nothing else was changed.")
-    deleted(request, now, done)
+    deleted(request, now, done.conversations)
 
 
 def deleted(request: HttpRequest, when: datetime, rows: Sequence[Conversation]) -> None:

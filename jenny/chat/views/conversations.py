@@ -118,7 +118,7 @@ def delete(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     context = {
         "conversation": chat,
         "rail": rail_of(accounts.account(request), chat.workspace),
-        "holds": deletion.memory_of_conversation(chat),
+        "holds": deletion.memory_of_conversations([chat]),
         "files": paths_of(chat),
         "kept_days": retention.TRASH.days,
         "problem": problem,
