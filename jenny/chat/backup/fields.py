@@ -55,11 +55,12 @@ ATTACHMENT = {
 
 def _upgrade(row: Row) -> Row:
     """Backups made before December 2026 call a turn's message its sentence, and conversations had
-    no tags and marks, and messages no attachments."""
+    no tags, marks and sources, and messages no attachments."""
     if row.get("row") == "message":
         return {"attachments": []} | row
     if row.get("row") == "conversation":
-        return {"is_pinned": False, "is_archived": False, "tags": []} | row
+        marks = {"is_pinned": False, "is_archived": False, "tags": []}
+        return marks | {"source": None, "source_message": 0} | row
     return rename_key(row, "sentence", "message") if row.get("row") == "turn" else row
 
 
@@ -80,6 +81,8 @@ TABLE = Table(
             "is_pinned": flag,
             "is_archived": flag,
             "tags": several(text(40)),
+            "source": or_none(identity),
+            "source_message": whole(),
             **_POINTERS,
         },
         "branch": {

@@ -131,7 +131,7 @@ def _merge(workspace: Workspace, talk: ConversationRows, html: list[str], done: 
     place = ImportMatch.of(workspace, talk)
     theirs = str(talk.conversation["id"])
     if place.chat is None:
-        chat = _make(workspace, place.key, talk)
+        chat = _make(workspace, place.key, talk, done)
         done.new.append(str(chat.pk))
     else:
         if place.chat.deleted_at is not None:
@@ -186,10 +186,20 @@ class _Added:
         }  # fmt: skip
 
 
-def _make(workspace: Workspace, key: uuid.UUID, talk: ConversationRows) -> Conversation:
+def _make(
+    workspace: Workspace, key: uuid.UUID, talk: ConversationRows, done: Merged
+) -> Conversation:
     own = talk.conversation
+    # What it was branched from is older, and came before it, unless the backup does not have it.
+    source = str(own["source"])
+    message = own["source_message"]
     chat = Conversation.objects.create(
-        pk=key, workspace=workspace, kind=own["type"], **{name: own[name] for name in _COLUMNS}
+        pk=key,
+        workspace=workspace,
+        kind=own["type"],
+        source_id=done.chats.get(source),
+        source_message=done.numbers[source].through(message) if source in done.chats else message,
+        **{name: own[name] for name in _COLUMNS},
     )
     conversation_list.set_tags(chat, own["tags"])
     return chat

@@ -57,8 +57,6 @@ LEFT_OUT = {
     "chat.Conversation.event_number": STREAM,
     "chat.Conversation.is_unread": "It is about what was looked at here.",
     "chat.Conversation.deleted_at": "What is in the trash does not travel.",
-    "chat.Conversation.source": "Its message has another number where it arrives.",
-    "chat.Conversation.source_message": "Its message has another number where it arrives.",
     "chat.Summary.id": NUMBER,
     "chat.Summary.conversation": PARENT,
     "chat.Turn.conversation": PARENT,

@@ -12,6 +12,7 @@ from jenny.accounts.models import Account, Workspace
 from jenny.chat.backup import conversations
 from jenny.chat.models import Block, Branch, Conversation, Draft, Message, Summary, Turn
 from jenny.chat.services import (
+    branches,
     conversation_export,
     conversation_import,
     conversation_list,
@@ -328,3 +329,32 @@ def test_an_undone_import_moves_back_to_the_trash_only_what_rests(home: Workspac
     rests.refresh_from_db()
     assert rests.deleted_at == then
     assert (rests.consolidator, rests.is_unread, rests.consolidate_after) == ("", False, None)
+
+
+def test_a_branch_still_says_where_it_came_from(home: Workspace, other: Workspace) -> None:
+    """It names the same message of the same conversation, by the ids and numbers it has there. One
+    whose source does not come along names none, and is still a branch; so is an old backup's none.
+    """
+    source = conversation(home)
+    asked = source.messages.get(text="cheese")
+    branch = branches.branch_off(source, asked.pk + 1)
+    orphan = branches.branch_off(branch, branch.messages.last().pk)
+    rows = exported(home)
+    done = merged(other, rows)
+    copied = Conversation.objects.get(pk=done.chats[str(branch.pk)])
+    assert copied.source_id == uuid.UUID(done.chats[str(source.pk)])
+    message = Message.objects.get(pk=copied.source_message)
+    assert (message.conversation_id, message.kind) == (copied.source_id, "answer")
+    assert message.created_at == asked.created_at
+    Conversation.objects.filter(workspace=other).delete()
+    at = next(at for at, row in enumerate(rows) if row.get("id") == str(orphan.pk))
+    alone = Conversation.objects.get(pk=merged(other, rows[at:]).chats[str(orphan.pk)])
+    assert alone.source_id is None
+    assert alone.source_message
+    old = [
+        {name: value for name, value in row.items() if not name.startswith("source")}
+        for row in exported(home)
+    ]
+    Conversation.objects.filter(workspace=other).delete()
+    merged(other, old)
+    assert not Conversation.objects.filter(workspace=other, source_message__gt=0).exists()
