@@ -4,7 +4,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from jenny import admin, views
-from settings_ui.views import metrics
+from settings_ui.views import system
 
 # /
 urlpatterns = [
@@ -14,7 +14,7 @@ urlpatterns = [
     path("", include("wikis.urls")),
     path("", include("settings_ui.urls")),
     path("operator/", admin.site.urls),
-    path("metrics", metrics.metrics_page, name="metrics"),
+    path("metrics", system.metrics_page, name="metrics"),
     path("notices/", views.standing_notices, name="notices"),
     path("health/live", views.live, name="health_live"),
     path("health/ready", views.ready, name="health_ready"),

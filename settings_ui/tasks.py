@@ -3,13 +3,13 @@
 from celery import shared_task
 
 from jenny.accounts.services import jobs
-from settings_ui.services import expired_files, workspace_health
+from settings_ui.services import accounts, workspace_health
 from settings_ui.services.backups import exporter, import_job, storage
 
 
 @shared_task(name="files.tidy")
 def tidy() -> None:
-    expired_files.delete_expired_files()
+    accounts.delete_expired_files()
 
 
 @shared_task(name="backup.export")

@@ -1,60 +1,68 @@
 """Routes of the settings."""
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
 from settings_ui.views import (
     account,
     backup,
-    jobs,
+    file_changes,
+    file_edit,
+    files,
+    model_presets,
     privacy,
-    projects,
     search,
     skills,
+    snapshot_detail,
+    snapshots,
     system,
-    two_factor,
     usage,
     values,
     workspaces,
 )
-from settings_ui.views.files import browse, change, content, edit, history, memory, trash, upload
-from settings_ui.views.model_presets import page as models
-from settings_ui.views.model_presets import preset as presets
-from settings_ui.views.snapshots import detail, diff, restore, retention, snapshot_list, versions
+from settings_ui.views.memory import approvals, history, line_acts, lines, overview, runs
 
 # /settings/
 urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/", RedirectView.as_view(pattern_name="settings_models"), name="settings"),
-    path("settings/models/", models.models_page, name="settings_models"),
-    path("settings/models/use", models.use, name="settings_models_use"),
-    path("settings/models/assign", models.assign, name="settings_models_assign"),
-    path("settings/models/look", models.find_servers, name="settings_models_look"),
-    path("settings/models/add", models.add, name="settings_models_add"),
-    path("settings/models/preset/<str:name>/copy", presets.copy, name="settings_preset_copy"),
-    path("settings/models/test", models.test, name="settings_models_test"),
-    path("settings/models/put-back", presets.put_back, name="settings_models_put_back"),
-    path("settings/models/keys/<int:key_id>/remove", models.remove_key, name="settings_key_remove"),
-    path("settings/models/preset/<str:name>/", presets.preset, name="settings_preset"),
+    path("settings/models/", model_presets.models_page, name="settings_models"),
+    path("settings/models/use", model_presets.use, name="settings_models_use"),
+    path("settings/models/assign", model_presets.assign, name="settings_models_assign"),
+    path("settings/models/look", model_presets.find_servers, name="settings_models_look"),
+    path("settings/models/add", model_presets.add, name="settings_models_add"),
+    path("settings/models/preset/<str:name>/copy", model_presets.copy, name="settings_preset_copy"),
+    path("settings/models/test", model_presets.test, name="settings_models_test"),
+    path("settings/models/put-back", model_presets.put_back, name="settings_models_put_back"),
+    path(
+        "settings/models/keys/<int:key_id>/remove",
+        model_presets.remove_key,
+        name="settings_key_remove",
+    ),
+    path("settings/models/preset/<str:name>/", model_presets.preset, name="settings_preset"),
     path(
         "settings/models/preset/<str:name>/remove",
-        presets.remove,
+        model_presets.remove,
         name="settings_preset_remove",
     ),
     path("settings/account/", account.account_page, name="settings_account"),
     path("settings/account/password", account.password, name="settings_password"),
-    path("settings/account/two-factor/", two_factor.two_factor_page, name="settings_two_factor"),
+    path("settings/account/two-factor/", account.two_factor_page, name="settings_two_factor"),
     path(
         "settings/account/two-factor/begin",
-        two_factor.begin_two_factor,
+        account.begin_two_factor,
         name="settings_two_factor_begin",
     ),
     path(
         "settings/account/two-factor/confirm",
-        two_factor.confirm,
+        account.confirm_two_factor,
         name="settings_two_factor_confirm",
     ),
-    path("settings/account/two-factor/renew", two_factor.renew, name="settings_two_factor_renew"),
-    path("settings/account/two-factor/end", two_factor.end, name="settings_two_factor_end"),
+    path(
+        "settings/account/two-factor/renew",
+        account.renew_recovery_codes,
+        name="settings_two_factor_renew",
+    ),
+    path("settings/account/two-factor/end", account.end_two_factor, name="settings_two_factor_end"),
     path("settings/account/delete/", account.delete, name="settings_account_delete"),
     path("settings/account/sessions/end-others", account.end_others, name="settings_end_others"),
     path(
@@ -91,8 +99,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         workspaces.bring_back,
         name="settings_workspace_back",
     ),
-    path("settings/projects/", projects.projects_page, name="settings_projects"),
-    path("settings/projects/<str:name>/tidy", projects.tidy, name="settings_projects_tidy"),
+    path("settings/projects/", values.projects_page, name="settings_projects"),
+    path("settings/projects/<str:name>/tidy", values.tidy, name="settings_projects_tidy"),
     path("settings/privacy/", privacy.privacy_page, name="settings_privacy"),
     path("settings/usage/", usage.usage_page, name="settings_usage"),
     path("settings/backup/", backup.backup_page, name="settings_backup"),
@@ -109,31 +117,35 @@ urlpatterns: list[URLPattern | URLResolver] = [
 
 # /workspace/
 urlpatterns += [
-    path("workspace/", browse.browse, name="files"),
-    path("workspace/<path:path>", browse.browse, name="files_at"),
+    path("workspace/", files.browse, name="files"),
+    path("workspace/<path:path>", files.browse, name="files_at"),
 ]
 
 urlpatterns += [
-    path("files/preview", edit.preview, name="files_preview"),
-    path("files/bring-back/<str:item_id>", memory.bring_back, name="files_bring_back"),
-    path("files/lift/<str:item_id>", memory.lift, name="files_lift"),
-    path("files/trash/", trash.trash_page, name="files_trash"),
-    path("files/trash/<str:item_id>/put-back", trash.put_back, name="files_put_back"),
-    path("files/trash/<str:item_id>/delete", trash.delete, name="files_delete_for_good"),
-    path("files/new/", change.new, name="files_new"),
-    path("files/new/<path:path>/", change.new, name="files_new_in"),
-    path("files/upload/", upload.upload, name="files_upload"),
-    path("files/upload/<path:path>/", upload.upload, name="files_upload_to"),
-    path("files/piece/", upload.piece, name="files_piece"),
-    path("files/piece/<path:path>/", upload.piece, name="files_piece_to"),
-    path("files/download/", content.download, name="files_download_all"),
-    path("files/download/<path:path>/", content.download, name="files_download"),
-    path("files/raw/<path:path>/", content.raw, name="files_raw"),
-    path("files/edit/<path:path>/", edit.edit, name="files_edit"),
-    path("files/history/<path:path>/", history.history, name="files_history"),
-    path("files/move/<path:path>/", change.move, name="files_move"),
-    path("files/copy/<path:path>/", change.copy, name="files_copy"),
-    path("files/delete/<path:path>/", change.delete, name="files_delete"),
+    path("files/preview", file_edit.preview, name="files_preview"),
+    path("files/bring-back/<str:item_id>", file_edit.bring_back, name="files_bring_back"),
+    path("files/lift/<str:item_id>", file_edit.lift, name="files_lift"),
+    path("files/trash/", file_changes.trash_page, name="files_trash"),
+    path("files/trash/<str:item_id>/put-back", file_changes.put_back, name="files_put_back"),
+    path(
+        "files/trash/<str:item_id>/delete",
+        file_changes.delete_for_good,
+        name="files_delete_for_good",
+    ),
+    path("files/new/", file_changes.new, name="files_new"),
+    path("files/new/<path:path>/", file_changes.new, name="files_new_in"),
+    path("files/upload/", file_changes.upload, name="files_upload"),
+    path("files/upload/<path:path>/", file_changes.upload, name="files_upload_to"),
+    path("files/piece/", file_changes.piece, name="files_piece"),
+    path("files/piece/<path:path>/", file_changes.piece, name="files_piece_to"),
+    path("files/download/", files.download, name="files_download_all"),
+    path("files/download/<path:path>/", files.download, name="files_download"),
+    path("files/raw/<path:path>/", files.raw, name="files_raw"),
+    path("files/edit/<path:path>/", file_edit.edit, name="files_edit"),
+    path("files/history/<path:path>/", files.history, name="files_history"),
+    path("files/move/<path:path>/", file_changes.move, name="files_move"),
+    path("files/copy/<path:path>/", file_changes.copy, name="files_copy"),
+    path("files/delete/<path:path>/", file_changes.delete, name="files_delete"),
 ]
 
 # /search/
@@ -143,20 +155,62 @@ urlpatterns += [
 ]
 
 # /jobs/
-urlpatterns += [path("jobs/<int:job_id>/", jobs.job_page, name="job")]
+urlpatterns += [path("jobs/<int:job_id>/", system.job_page, name="job")]
 
 # /memory/
-urlpatterns += [path("memory/", include("settings_ui.views.memory.urls"))]
+memory_patterns: list[URLPattern | URLResolver] = [
+    path("", lines.knows_page, name="memory"),
+    path("strip", lines.strip, name="memory_strip"),
+    path("lines/", line_acts.act, name="memory_lines"),
+    path("lines/add", line_acts.add, name="memory_add"),
+    path("lines/edit", line_acts.edit, name="memory_edit"),
+    path("lines/forget", line_acts.forget, name="memory_forget"),
+    path("lines/move", line_acts.move, name="memory_move"),
+    re_path(r"^changes/([0-9a-f]{12})/$", line_acts.change_page, name="memory_change"),
+    path("history/", history.history_page, name="memory_history"),
+    path("overview/", overview.overview_page, name="memory_overview"),
+    path("dream", overview.dream_now, name="memory_dream_now"),
+    path("rehearse", overview.begin_dry_run, name="memory_rehearse"),
+    path("rehearsals/<int:job_id>/", overview.dry_run_page, name="memory_rehearsal"),
+    path("offer-again", overview.offer_again, name="memory_offer_again"),
+    path("runs/", runs.listing, name="memory_runs"),
+    path("runs/<int:run_id>/", runs.run_page, name="memory_run"),
+    path("runs/<int:run_id>/undo/", runs.undo_update, name="memory_undo"),
+    path("undo/<str:sha>/", runs.undo_version, name="memory_undo_version"),
+    path("runs/<int:run_id>/offer", runs.offer, name="memory_offer"),
+    path("runs/<int:run_id>/prune", approvals.prune, name="memory_prune"),
+    path("approvals/", approvals.approvals_page, name="memory_approvals"),
+    path("approvals/accept-all", approvals.accept_all, name="memory_accept_all"),
+    path("approvals/undo", approvals.undo, name="memory_approvals_undo"),
+    path("approvals/skill", approvals.skill, name="memory_skill"),
+    path("approvals/<int:hunk_id>/", approvals.decide, name="memory_decide"),
+    path("archive/", history.archive_page, name="memory_archive"),
+    path("archive/<str:item_id>/", history.item, name="memory_archived"),
+    path("archive/<str:item_id>/back", history.back, name="memory_back"),
+    path("forgotten/", history.forgotten_page, name="memory_forgotten"),
+    path("forgotten/<str:item_id>/lift", history.lift, name="memory_lift"),
+    path("files/<path:path>", lines.lines_page, name="memory_file"),
+    path("pin/<path:path>", lines.pin_file, name="memory_pin"),
+]
+urlpatterns += [path("memory/", include(memory_patterns))]
 
 urlpatterns += [
-    path("snapshots/", snapshot_list.snapshots_page, name="snapshots"),
-    path("snapshots/take", snapshot_list.take_snapshot, name="snapshot_take"),
-    path("snapshots/keep/", retention.retention_page, name="snapshot_keep"),
-    path("snapshots/versions/", versions.version_list, name="snapshot_versions"),
-    path("snapshots/versions/<str:version_id>/", versions.version_page, name="snapshot_version"),
-    path("snapshots/<str:snapshot_id>/", detail.snapshot_page, name="snapshot"),
-    path("snapshots/<str:snapshot_id>/files/<path:path>", detail.snapshot_page, name="snapshot_at"),
-    path("snapshots/<str:snapshot_id>/raw/<path:path>", detail.raw, name="snapshot_raw"),
-    path("snapshots/<str:snapshot_id>/diff/", diff.diff_page, name="snapshot_diff"),
-    path("snapshots/<str:snapshot_id>/restore/", restore.restore_page, name="snapshot_restore"),
+    path("snapshots/", snapshots.snapshots_page, name="snapshots"),
+    path("snapshots/take", snapshots.take_snapshot, name="snapshot_take"),
+    path("snapshots/keep/", snapshots.retention_page, name="snapshot_keep"),
+    path("snapshots/versions/", snapshots.version_list, name="snapshot_versions"),
+    path("snapshots/versions/<str:version_id>/", snapshots.version_page, name="snapshot_version"),
+    path("snapshots/<str:snapshot_id>/", snapshot_detail.snapshot_page, name="snapshot"),
+    path(
+        "snapshots/<str:snapshot_id>/files/<path:path>",
+        snapshot_detail.snapshot_page,
+        name="snapshot_at",
+    ),
+    path("snapshots/<str:snapshot_id>/raw/<path:path>", snapshot_detail.raw, name="snapshot_raw"),
+    path("snapshots/<str:snapshot_id>/diff/", snapshot_detail.diff_page, name="snapshot_diff"),
+    path(
+        "snapshots/<str:snapshot_id>/restore/",
+        snapshot_detail.restore_page,
+        name="snapshot_restore",
+    ),
 ]

@@ -21,7 +21,7 @@ from jenny.workspace import redact, texts
 from memory import dates, facts, injection_scan, paraphrases, prompt_files, text_similarity
 from memory.dream.prompts import guide
 from memory.history import summary_answer, transcript
-from settings_ui.browsing import tables
+from settings_ui import browsing
 from wikis import links, pages
 from wikis.feedback import words_of
 
@@ -85,8 +85,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "links": links.find_links,
     "headings": lambda text: pages.title_of("a.md", text),
     "words of a page": words_of,
-    "table": tables.csv_table,
-    "JSON lines": tables.json_lines,
+    "table": browsing.csv_table,
+    "JSON lines": browsing.json_lines,
     "an edit": lambda text: text_match.replace(f"{text}\r\nlast", "\nlast", "\nx"),
     "line ends": lambda text: texts.keep_line_ends(text, f"{text}\r\n"),
     "demo: files": _lines_of,

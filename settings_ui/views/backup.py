@@ -30,7 +30,7 @@ from settings_ui.errors import FolderFound, WorkspaceRefused
 from settings_ui.services import workspaces
 from settings_ui.services.backups import exporter, import_job, previews, storage
 from settings_ui.services.backups.storage import Place
-from settings_ui.views.files.content import apart, named
+from settings_ui.views.files import apart, named
 
 MOST_BYTES = 50_000_000_000
 _UNDER_WAY = "An import is under way already; it is linked above. Nothing was changed."

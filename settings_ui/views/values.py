@@ -2,13 +2,15 @@
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
@@ -16,7 +18,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jenny.accounts import access
 from jenny.accounts.models import Workspace
 from jenny.accounts.services import usage
-from jenny.chat.models import look_again
+from jenny.chat.models import Conversation, ProjectState, look_again
+from jenny.chat.services import gardener
 from jenny.workspace import config, file_times
 from jenny.workspace.config import Config, Field, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
@@ -29,8 +32,9 @@ from memory.management.commands.dream import GOOD
 from memory.models import DreamRun
 from memory.services.dream import scheduler
 from settings_ui import values
-from settings_ui.services import account_timezone
+from settings_ui.services import accounts
 from settings_ui.values import Asked
+from wikis import pages, project, wikis_block
 
 NEXT_TIMES = 3
 STALE_AFTER = timedelta(days=3)
@@ -113,8 +117,8 @@ def group_page(
             more = {"problem": error.message}
         else:
             scheduler.keep_schedule(workspace, timezone.now())
-            if asked.values.get(account_timezone.KEY):
-                _let_follow(request, str(asked.values[account_timezone.KEY]))
+            if asked.values.get(accounts.KEY):
+                _let_follow(request, str(asked.values[accounts.KEY]))
             if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
                 look_again(workspace)
             _say(request, workspace, before, asked, written=written)
@@ -137,7 +141,7 @@ def _write(workspace: Workspace, before: Config, asked: Asked, *, is_confirmed: 
 
 def _let_follow(request: HttpRequest, name: str) -> None:
     try:
-        account_timezone.follow(access.account(request), name)
+        accounts.set_time_zone(access.account(request), name)
     except WorkspaceError as error:
         messages.error(request, f"Another workspace keeps its time zone. {error.message}")
 
@@ -220,3 +224,68 @@ def _layers(found: Config, fields: list[Field], asked: Asked | None) -> dict[str
         "advanced": [row for row in rows if row.name not in _MAIN],
         "is_open": asked is not None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    name: str
+    scope: str
+    conversations: int = 0
+    knows_memory: bool = True
+    tried: datetime | None = None
+    why: str = ""
+    problem: str = ""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def projects_page(request: HttpRequest) -> HttpResponse:
+    workspace = access.workspace(request)
+    return group_page(request, workspace, "projects", _projects_context)
+
+
+@require_POST
+def tidy(request: HttpRequest, name: str) -> HttpResponse:
+    workspace = access.workspace(request)
+    try:
+        pages.open_wiki(workspace.root, name)
+    except WorkspaceError as error:
+        raise Http404(error.message) from error
+    job = gardener.request_tidy(workspace, access.account(request), name)
+    if not job.is_new and job.arguments.get("project") != name:
+        messages.info(request, "Another project is being tidied. Ask again when it is done.")
+    return redirect("job", job.pk)
+
+
+def _projects_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+    return {
+        "rows": values.rows(found, values.fields_of("projects"), asked),
+        "projects": _projects(workspace),
+    }
+
+
+def _projects(workspace: Workspace) -> list[ProjectRow]:
+    own = Conversation.objects.filter(workspace=workspace, kind=Conversation.Kind.PROJECT)
+    counts = dict(own.values_list("project").annotate(Count("pk")))
+    states = {row.name: row for row in ProjectState.objects.filter(workspace=workspace)}
+    return [
+        _project_row(workspace, wiki, counts.get(wiki.name, 0), states.get(wiki.name))
+        for wiki in wikis_block.listing(workspace.root)
+    ]
+
+
+def _project_row(
+    workspace: Workspace, wiki: wikis_block.Wiki, conversations: int, state: ProjectState | None
+) -> ProjectRow:
+    try:
+        knows, problem = project.read_project(workspace.root, wiki.name).knows_memory, wiki.problem
+    except WorkspaceError as error:
+        knows, problem = True, error.message
+    return ProjectRow(
+        wiki.name,
+        wiki.scope,
+        conversations,
+        knows,
+        state.attempted_at if state else None,
+        state.why if state else "",
+        problem,
+    )

@@ -11,7 +11,7 @@ from jenny.chat.services import deletion, search
 from jenny.chat.services.conversation_export import rows as backup_rows
 from jenny.env import DataFolder
 from jenny.workspace import retention
-from settings_ui.services import expired_files
+from settings_ui.services import accounts
 from tests.model_server import Gate
 from tests.support.client import text_of
 from tests.support.place import FACT, answers, sums
@@ -121,7 +121,7 @@ def test_it_is_deleted_for_good_after_its_days(chat):
     other = Conversation.objects.create(workspace=chat.workspace)
     for one, days in ((chat, retention.TRASH.days + 1), (other, retention.TRASH.days - 1)):
         deletion.delete_conversation(one, deleted_at=timezone.now() - timedelta(days=days))
-    expired_files.delete_expired_files()
+    accounts.delete_expired_files()
     assert list(Conversation.all_objects.all()) == [other]
     assert not Message.objects.exists()
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from settings_ui import activity, disk, plots
+from settings_ui import activity, plots
 from settings_ui.activity import Stretch, line, merged
+from settings_ui.views import system
 
 NOW = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
 GAP = dt.timedelta(seconds=150)
@@ -109,7 +110,7 @@ def test_room_is_measured_without_following_links(tmp_path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "file").write_bytes(b"x" * 1000)
     (tmp_path / "out").symlink_to("/usr")
-    found = disk.part("x", "", [tmp_path, tmp_path / "missing"])
+    found = system.disk_part("x", "", [tmp_path, tmp_path / "missing"])
     assert 1000 <= found.size < 2000
     assert not found.is_more
-    assert disk.part("x", "", [tmp_path], most=2).is_more
+    assert system.disk_part("x", "", [tmp_path], most=2).is_more

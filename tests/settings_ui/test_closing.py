@@ -12,7 +12,7 @@ from django.test import Client
 from jenny.accounts.models import Account, ApiKey, Leftover, UsageDay, Workspace
 from jenny.chat.models import Conversation, Message, Turn
 from memory.models import DreamRun
-from settings_ui.services import delete_account
+from settings_ui.services import accounts
 from settings_ui.services.backups import storage
 from tests.settings_ui.test_two_factor_page import set_up
 from tests.support.stack import PASSWORD
@@ -141,14 +141,14 @@ def test_a_deletion_that_broke_off_is_finished(
     """Killed between rows and folders: the next tidying clears them, and what a run wrote late."""
     places = folders(bo)
     with monkeypatch.context() as patch:
-        patch.setattr(delete_account, "clear", lambda: 0)
-        delete_account.delete(bo)
+        patch.setattr(accounts, "clear", lambda: 0)
+        accounts.delete_account(bo)
     assert all(place.exists() for place in places)
     assert Leftover.objects.filter(cleared_at=None).count() == 2
-    assert delete_account.clear() == 2
+    assert accounts.clear() == 2
     places[0].mkdir()
     (places[0] / "late.md").write_text("written by a run that was under way")
-    assert delete_account.clear() == 0
+    assert accounts.clear() == 0
     assert [place for place in places if place.exists()] == []
 
 
@@ -158,7 +158,7 @@ def test_a_slug_that_is_somebody_s_is_not_cleared(ana: Account, bo: Account) -> 
     row = ana.current_workspace
     Leftover.objects.create(slug="gone", name=str(row.pk))
     Leftover.objects.create(slug=row.slug, name="00000000-0000-4000-8000-000000000000")
-    delete_account.clear()
+    accounts.clear()
     assert row.root.is_dir()
 
 
@@ -167,7 +167,7 @@ def test_a_slug_that_was_gone_before_is_no_hindrance(bo: Account) -> None:
     the account can be deleted all the same."""
     places = folders(bo)
     Leftover.objects.create(slug="bo", name="00000000-0000-4000-8000-000000000000")
-    delete_account.delete(bo)
+    accounts.delete_account(bo)
     assert [place for place in places if place.exists()] == []
     assert Leftover.objects.filter(slug="bo").count() == 1
 
@@ -178,9 +178,9 @@ def test_what_cannot_be_cleared_is_tried_again(
     """A disk that refuses leaves the note that says what is to go."""
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", lambda *_args, **_more: None)
-        delete_account.delete(bo)
+        accounts.delete_account(bo)
     assert Leftover.objects.filter(cleared_at=None).count() == 2
-    delete_account.clear()
+    accounts.clear()
     assert not Leftover.objects.filter(cleared_at=None).exists()
 
 

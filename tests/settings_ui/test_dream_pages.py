@@ -10,8 +10,8 @@ from django.utils import timezone
 from jenny.workspace import diffs
 from jenny.workspace.diffs import MOST_LINES, difference, read_unified
 from memory.dream.values import Status, VerdictKind
-from settings_ui.dream_pages import labels
-from settings_ui.dream_pages.runs import run_number
+from settings_ui import dream_pages
+from settings_ui.dream_pages import run_number
 from settings_ui.templatetags.moments import moment
 
 OLD = "".join(f"- line {at}\n" for at in range(1, 13)).encode()
@@ -76,10 +76,10 @@ def test_runs_are_known_by_their_names(name, number):
 
 def test_every_outcome_and_verdict_has_a_name():
     """None is shown by the name that the code has for it."""
-    assert set(get_args(Status.__value__)) <= labels.STATUS.keys()
-    assert set(get_args(VerdictKind.__value__)) <= labels.VERDICT.keys()
-    assert labels.status("something_new").text == "Something new"
-    assert labels.status("waiting", still_waits=False).text == "Decided by you"
+    assert set(get_args(Status.__value__)) <= dream_pages.STATUS.keys()
+    assert set(get_args(VerdictKind.__value__)) <= dream_pages.VERDICT.keys()
+    assert dream_pages.status("something_new").text == "Something new"
+    assert dream_pages.status("waiting", still_waits=False).text == "Decided by you"
 
 
 def test_times_are_told_by_the_day_in_the_persons_zone(monkeypatch):

@@ -5,7 +5,7 @@ from django.core.management.base import CommandError, CommandParser
 from jenny.accounts.models import Account
 from jenny.accounts.services.json_command import JSONCommand, account_called
 from settings_ui.errors import AccountRefused
-from settings_ui.services import delete_account
+from settings_ui.services import accounts
 
 
 class Command(JSONCommand):
@@ -27,13 +27,13 @@ class Command(JSONCommand):
         Raises:
         CommandError: nothing was deleted."""
         account = account_called(options["username"])
-        found = delete_account.deletion_summary(account)
+        found = accounts.deletion_summary(account)
         facts = {"username": account.username, "goes": found.as_json()}
         if not options["yes"]:
             return {**facts, "deleted": False, "message": _would(account, found)}
         successor = account_called(options["new_owner"]) if options["new_owner"] else None
         try:
-            delete_account.delete(account, successor)
+            accounts.delete_account(account, successor)
         except AccountRefused as error:
             message = f"{error.message} Name them with --new-owner."
             raise CommandError(message) from error
@@ -45,7 +45,7 @@ class Command(JSONCommand):
         return {**facts, "deleted": True, "message": said}
 
 
-def _would(account: Account, found: delete_account.DeletionSummary) -> str:
+def _would(account: Account, found: accounts.DeletionSummary) -> str:
     lines = [f"Nothing was deleted. With --yes, {account.username} goes, and:"]
     lines += [f"- “{name}”: {inside}" for name, inside in found.workspaces]
     lines.append(f"- keys: {found.keys}, sessions: {found.sessions}")

@@ -36,7 +36,8 @@ from jenny.workspace.snapshots.values import counted, sized
 from jenny.workspace.versions.commits import commit_pending, store_folder
 from jenny.workspace.versions.write_log import GIT_DIR
 from memory.services import backup_tables, snapshots
-from settings_ui.services.backups import job_progress, key_derivation, storage
+from settings_ui.services.backups import storage
+from settings_ui.services.backups.passphrase import one_at_a_time
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ def new_file_key(passphrase: str) -> FileKey:
         BackupRefused: as ``check_passphrase``.
     """
     check_passphrase(passphrase)
-    with key_derivation.one_at_a_time():
+    with one_at_a_time():
         return FileKey.new(passphrase)
 
 
@@ -110,7 +111,7 @@ def work(job: Job) -> jobs.JobEnd:
             place.file,
             file_key=file_key,
             with_history=bool(job.arguments.get("history", True)),
-            progress=job_progress.telling(job),
+            progress=storage.telling(job),
         )
         place.note(made=manifest.made)
     except BaseException:

@@ -23,7 +23,7 @@ from jenny.workspace.errors import (
 from jenny.workspace.snapshots.values import counted
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.services import workspaces
-from settings_ui.services.backups import importer, job_progress, previews, recovery, storage
+from settings_ui.services.backups import importer, previews, storage
 from settings_ui.services.backups.importer import Entered
 from settings_ui.services.backups.previews import Preview
 from settings_ui.services.backups.storage import Place
@@ -69,7 +69,7 @@ def work(job: Job) -> jobs.JobEnd:
     place.hold()
     try:
         key = key_of(place, take=True)
-        done = run(job, place.file, key, place.path, progress=job_progress.telling(job))
+        done = run(job, place.file, key, place.path, progress=storage.telling(job))
     except BaseException:
         if "undoing" not in job.arguments:
             place.drop()
@@ -111,9 +111,7 @@ def _checked(job: Job, place: Place) -> jobs.JobEnd:
         place.drop()
         raise
     try:
-        found = run_check(
-            _target(job), place.file, key, place.path, progress=job_progress.telling(job)
-        )
+        found = run_check(_target(job), place.file, key, place.path, progress=storage.telling(job))
     except BaseException:
         place.drop()
         raise
@@ -154,7 +152,7 @@ def run(job: Job, path: Path, key: bytes | None, folder: Path, *, progress: Prog
     try:
         history.mkdir()
         with importer.opened(path, key) as backup:
-            found = previews.check_backup(backup, history, job_progress.part(progress, 0, 300))
+            found = previews.check_backup(backup, history, storage.part(progress, 0, 300))
             workspace = _target(job) or _made(job)
             try:
                 expect = str(job.arguments.get("token", ""))
@@ -164,7 +162,7 @@ def run(job: Job, path: Path, key: bytes | None, folder: Path, *, progress: Prog
                     found,
                     history,
                     expect=expect,
-                    progress=job_progress.part(progress, 300, 1_000),
+                    progress=storage.part(progress, 300, 1_000),
                 )
             except BaseException:
                 if "undoing" not in job.arguments:
@@ -202,7 +200,7 @@ def by_command(
 
     def in_place(claimed: Job) -> jobs.JobEnd:
         place.hold()
-        found.append(run(claimed, path, key, place.path, progress=job_progress.telling(claimed)))
+        found.append(run(claimed, path, key, place.path, progress=storage.telling(claimed)))
         return jobs.JobEnd(import_result(found[0], claimed), _result(found[0]))
 
     ended = jobs.run_job(job.pk, in_place)
@@ -234,7 +232,7 @@ def _bury(workspace: Workspace) -> None:
     settle_left()
     rows = Job.objects.filter(workspace=workspace, kind=KIND, state=Job.State.RUNNING)
     for job in rows.select_related("workspace__owner"):
-        if job_progress.is_gone(job):
+        if storage.is_gone(job):
             message = after_death(job)
             Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, holder=job.holder).update(
                 state=Job.State.INTERRUPTED, message=message, doing="", ended_at=Now()
@@ -268,7 +266,7 @@ def after_death(job: Job) -> str:
     workspace = _target(job)
     is_done = False
     if workspace is not None:
-        is_done = recovery.recover_import(job, workspace, place.path / "history")
+        is_done = importer.recover_import(job, workspace, place.path / "history")
         if not is_done:
             _unmade(job)
     place.drop()

@@ -32,7 +32,8 @@ from memory.history import reader
 from memory.restore.plan import Prepared, entries_sentence, ledger_sentence, left_out, prepare
 from memory.services import backup_tables
 from memory.services.snapshots import store_of
-from settings_ui.services.backups import job_progress, key_derivation
+from settings_ui.services.backups import storage
+from settings_ui.services.backups.passphrase import one_at_a_time
 
 TABLES = frozenset({fields.NAME, *backup_tables.KINDS.values()})
 _NAMED = 200
@@ -150,7 +151,7 @@ def key_for(path: Path, passphrase: str) -> bytes | None:
     header = header_for(path, passphrase)
     if header is None:
         return None
-    with key_derivation.one_at_a_time():
+    with one_at_a_time():
         key = header.derive(passphrase)
     with DecryptedFile(path, key):
         return key
@@ -164,15 +165,15 @@ def check_backup(backup: Backup, folder: Path, progress: Progress) -> Checked:
         OSError: the disk refused.
     """
     validation.check_space(validation.free_bytes(folder), backup.unpacked + backup.history_size)
-    backup.check_all_bytes(job_progress.part(progress, 0, 300))
-    backup.check_files(job_progress.part(progress, 300, 700))
-    progress(700, job_progress.WHOLE, "Conversations and ledgers are checked.")
+    backup.check_all_bytes(storage.part(progress, 0, 300))
+    backup.check_files(storage.part(progress, 300, 700))
+    progress(700, storage.WHOLE, "Conversations and ledgers are checked.")
     found = Checked(backup, Histories())
     for _ in found.talks():
         pass
     for _ in found.ledgers():
         pass
-    progress(800, job_progress.WHOLE, "Earlier states are checked.")
+    progress(800, storage.WHOLE, "Earlier states are checked.")
     return Checked(backup, backup.fetch_history(folder))
 
 

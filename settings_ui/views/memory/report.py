@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jenny.accounts.models import Workspace
+from jenny.accounts.services.workspace_context import WorkspaceContext
 from jenny.workspace.diffs import Difference, difference
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.history import History, open_history
@@ -12,9 +13,9 @@ from jenny.workspace.versions.tracked_files import CURSOR
 from memory.errors import CursorBroken
 from memory.history import cursors, reader
 from memory.models import DreamEntry, DreamRun
-from settings_ui.dream_pages import labels
-from settings_ui.dream_pages.labels import Word
-from settings_ui.views.files.base_context import WorkspaceContext, address
+from settings_ui import dream_pages
+from settings_ui.dream_pages import Word
+from settings_ui.views.files import address
 
 # Newer versions that are searched for a revert of the run.
 _LOOKED_THROUGH = 2_000
@@ -201,9 +202,9 @@ def _read(workspace: Workspace, run: DreamRun) -> Iterable[Read]:
         entry = there.get(row["cursor"])
         yield Read(
             cursor=row["cursor"],
-            word=labels.verdict(row.get("verdict", "")),
+            word=dream_pages.verdict(row.get("verdict", "")),
             reason=row.get("reason", ""),
-            excerpt=labels.excerpt(entry.content) if entry else "",
+            excerpt=dream_pages.excerpt(entry.content) if entry else "",
             is_there=entry is not None,
             tries=row.get("tries", 0),
             is_again=bool(row.get("reoffered")),
@@ -220,7 +221,7 @@ def _write(row: dict[str, Any], told: dict[str, Any], *, by_review: bool = False
         sources=tuple(row.get("sources", ())),
         added=tuple(row.get("added", ())),
         removed=tuple(row.get("removed", ())),
-        rule=labels.rule(row.get("rule", "")),
+        rule=dream_pages.rule(row.get("rule", "")),
         # The rule's own sentence speaks to a model.
         message=_FORGOTTEN if row.get("rule") == "forgotten" else row.get("message", ""),
         is_open=not row["ok"] and (row["path"], row.get("rule")) in still,

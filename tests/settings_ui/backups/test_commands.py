@@ -21,7 +21,7 @@ from memory.history import cursors, log, reader
 from memory.history.entries import NewHistoryEntry
 from memory.models import DreamEntry, DreamRun, LineOrigin
 from memory.services import snapshots
-from settings_ui.services.backups import import_job, importer, recovery
+from settings_ui.services.backups import import_job, importer
 from tests.support import hostile_backups
 from tests.support.backups import (
     PASSPHRASE,
@@ -329,7 +329,7 @@ def test_an_import_that_died_is_finished_or_taken_back(
     def die(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    where = (recovery, "finish") if swapped else (importer.engine, "restore")
+    where = (importer, "finish") if swapped else (importer.engine, "restore")
     with monkeypatch.context() as patch:
         patch.setattr(*where, die)
         patch.setattr(importer.recovery, "recover_import", lambda *_: False)

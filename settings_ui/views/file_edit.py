@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
+from jenny.accounts.services.workspace_context import WorkspaceContext, get_workspace_context
 from jenny.markdown.render import render as render_markdown
 from jenny.workspace import config, names, paths, texts
 from jenny.workspace.errors import (
@@ -21,10 +22,42 @@ from jenny.workspace.errors import (
     PathRefused,
     WorkspaceError,
 )
+from memory import archive
 from memory import files as memory_files
-from settings_ui.browsing import folders, kinds
-from settings_ui.views.files import base_context, outcome
-from settings_ui.views.files.base_context import WorkspaceContext, workspace_error_page
+from memory.errors import NotArchived, NotForgotten
+from memory.services import lifted_facts
+from settings_ui import browsing
+from settings_ui.views import files
+from settings_ui.views.files import workspace_error_page
+
+# Actions that reverse effects of saving a memory file: bring a line back, or stop forgetting
+# it.
+
+
+@require_POST
+@workspace_error_page
+def bring_back(request: HttpRequest, item_id: str) -> HttpResponseBase:
+    """Write an archived text back to its file; a text that was forgotten is unsuppressed."""
+    ctx = get_workspace_context(request)
+    try:
+        back = archive.bring_back(ctx.files.root, item_id, ctx.files.actor)
+    except NotArchived as error:
+        raise FileMissing(error.message) from error
+    messages.success(request, back.message)
+    return redirect(files.address(back.path))
+
+
+@require_POST
+@workspace_error_page
+def lift(request: HttpRequest, item_id: str) -> HttpResponseBase:
+    ctx = get_workspace_context(request)
+    try:
+        lifted = lifted_facts.lift(ctx.row, item_id, ctx.files.actor)
+    except NotForgotten as error:
+        raise FileMissing(error.message) from error
+    messages.success(request, f"Jenny may learn this again: “{lifted.stone.text}”.{lifted.more}")
+    return redirect(files.address(lifted.stone.path))
+
 
 _MARKDOWN = (".md", ".markdown")
 
@@ -32,13 +65,13 @@ _MARKDOWN = (".md", ".markdown")
 @require_http_methods(["GET", "HEAD", "POST"])
 @workspace_error_page
 def edit(request: HttpRequest, path: str) -> HttpResponseBase:
-    ctx = base_context.get_workspace_context(request)
+    ctx = get_workspace_context(request)
     place = paths.locate(ctx.files.root, path)
     path = place.relative
     _check_editable(ctx, path)
     if request.method == "POST":
         return _save(request, ctx, path)
-    current = ctx.files.read(path, limit=kinds.TEXT_BYTES)
+    current = ctx.files.read(path, limit=browsing.TEXT_BYTES)
     if "\0" in current.text:
         message = (
             f"{names.shown(path)} has NUL characters, which a form would replace. It can be "
@@ -53,8 +86,8 @@ def edit(request: HttpRequest, path: str) -> HttpResponseBase:
 @require_POST
 @workspace_error_page
 def preview(request: HttpRequest) -> HttpResponseBase:
-    base_context.get_workspace_context(request)
-    text = request.POST.get("text", "")[: kinds.TEXT_BYTES]
+    get_workspace_context(request)
+    text = request.POST.get("text", "")[: browsing.TEXT_BYTES]
     return render(request, "files/edit.html#preview", {"html": render_markdown(text)})
 
 
@@ -65,7 +98,7 @@ def _check_editable(ctx: WorkspaceContext, path: str) -> None:
         PathRefused: the file cannot be edited here.
     """
     shown = names.shown(path)
-    if folders.is_managed_file(path):
+    if browsing.is_managed_file(path):
         message = f"{shown} is kept by Jenny herself. It can be read here, not edited."
         raise PathRefused(message)
     if any(names.is_git(part) for part in path.split("/")):
@@ -81,9 +114,9 @@ def _save(request: HttpRequest, ctx: WorkspaceContext, path: str) -> HttpRespons
     context: dict[str, Any] = {"text": text, "version": version}
     try:
         if path == "config.json":
-            texts.check_text_size(text, kinds.TEXT_BYTES)
+            texts.check_text_size(text, browsing.TEXT_BYTES)
             return save(request, ctx, context)
-        done = texts.save_edited_text(ctx.files, path, text, version, most=kinds.TEXT_BYTES)
+        done = texts.save_edited_text(ctx.files, path, text, version, most=browsing.TEXT_BYTES)
     except WorkspaceError as error:
         problem = {"problem": error.message, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
         return _form(request, ctx, path, context | problem)
@@ -92,21 +125,21 @@ def _save(request: HttpRequest, ctx: WorkspaceContext, path: str) -> HttpRespons
         return _form(request, ctx, path, context | theirs | {"status": HTTPStatus.CONFLICT})
     if not done:
         messages.success(request, f"{path} is as it was; there was nothing to write.")
-        return redirect(base_context.address(path))
-    messages.success(request, outcome.saved(ctx, path))
-    left = outcome.traces(ctx, ctx.run)
+        return redirect(files.address(path))
+    messages.success(request, files.saved(ctx, path))
+    left = files.traces(ctx, ctx.run)
     after = f"?after={ctx.run}" if left.archived or left.forgotten else ""
-    return redirect(f"{base_context.address(path)}{after}")
+    return redirect(f"{files.address(path)}{after}")
 
 
 def _form(
     request: HttpRequest, ctx: WorkspaceContext, path: str, context: dict[str, Any]
 ) -> HttpResponse:
     status = context.pop("status", HTTPStatus.OK)
-    context |= base_context.base_context(ctx, path, is_folder=False) | {
+    context |= files.base_context(ctx, path, is_folder=False) | {
         "can_preview": path.lower().endswith(_MARKDOWN),
         "file": memory_files.BY_PATH.get(path),
-        "most_bytes": kinds.TEXT_BYTES,
+        "most_bytes": browsing.TEXT_BYTES,
     }
     return render(request, "files/edit.html", context, status=status)
 
@@ -149,7 +182,7 @@ def save(request: HttpRequest, ctx: WorkspaceContext, context: dict[str, Any]) -
         else:
             said = "The settings are saved." if changed else "The settings were like this already."
             messages.success(request, said)
-            return redirect(base_context.address("config.json"))
-    context |= base_context.base_context(ctx, "config.json", is_folder=False)
+            return redirect(files.address("config.json"))
+    context |= files.base_context(ctx, "config.json", is_folder=False)
     context |= {"problem": problem, "needs_yes": needs_yes}
     return render(request, "files/edit.html", context, status=HTTPStatus.UNPROCESSABLE_ENTITY)

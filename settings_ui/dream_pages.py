@@ -1,7 +1,17 @@
+import re
 from dataclasses import dataclass
 from typing import Literal
 
 from memory.history.fact_tags import strip_tag
+
+_NAME = re.compile(r"(?:dream|review):(\d{1,18})(?::.*)?")
+
+
+def run_number(name: str) -> int | None:
+    """Parse a Dream run's number from the run name of a write; ``None`` for other names."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
 
 # Characters of a note that are shown where there is little room.
 _EXCERPT = 300

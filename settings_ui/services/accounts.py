@@ -1,12 +1,14 @@
-"""Deletion of an account with everything that is its own.
+"""An account: its time zone, and its deletion with everything that is its own.
 
 The rows are deleted in one transaction; runs lose their leases and sessions end with them, and
 queued tasks find nothing. Folders are removed afterwards, and again for a day, in case a run
 under way wrote something late. A slug is never used again.
 """
 
+import contextlib
 import logging
 import shutil
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -16,11 +18,42 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from jenny.accounts.models import Account, Leftover, Workspace
+from jenny.chat.services import attachments, deletion
+from jenny.workspace import config, retention, trash
 from settings_ui.errors import AccountRefused
 from settings_ui.services import workspaces
 from settings_ui.services.backups import storage
+
+# One time zone for an account: all its pages and workspaces use it.
+
+
+KEY = "agents.defaults.timezone"
+
+
+def set_time_zone(person: Account, zone: str) -> None:
+    """Set the zone of the account and of its workspaces that name one.
+
+    Raises:
+        WorkspaceError: a workspace cannot be written; the others may be changed already.
+    """
+    Account.objects.filter(pk=person.pk).update(time_zone=zone)
+    for row in Workspace.objects.filter(owner=person).exclude(folder_made_at=None):
+        _set_workspace_zone(row, zone)
+
+
+def _set_workspace_zone(row: Workspace, zone: str) -> None:
+    named = config.load_config(row.root).get(KEY)
+    if not named or named == zone:
+        return
+
+    def mutate(data: config.Raw) -> None:
+        data["agents"]["defaults"]["timezone"] = zone
+
+    config.change_config(row.root, mutate)
+
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +91,7 @@ def others(person: Account) -> list[Account]:
     return list(rows.order_by("username"))
 
 
-def delete(person: Account, successor: Account | None = None) -> None:
+def delete_account(person: Account, successor: Account | None = None) -> None:
     """Delete the account; *successor* becomes owner in its place.
 
     Raises:
@@ -120,3 +153,36 @@ def _folders(row: Leftover) -> list[Path]:
     if Workspace.all_objects.filter(Q(slug=row.slug) | Q(pk=row.name)).exists():
         return []
     return [data.workspaces / row.slug, data.snapshots / f"{row.name}.git", data.trash / row.name]
+
+
+# Deletes what has expired: conversations in the trash, and files outside of workspaces.
+
+
+def delete_expired_files() -> None:
+    """Purge expired trash, workspaces deleted long ago, and abandoned uploads. It may run at any
+    time and concurrently."""
+    deletion.purge()
+    attachments.clear_uploads()
+    workspaces.purge(timezone.now())
+    clear()
+    now = int(time.time())
+    # The trash of a deleted workspace is kept while the workspace can be restored.
+    kept = Workspace.all_objects.exclude(deleted_at__isnull=False, folder_made_at=None)
+    known = {str(key) for key in kept.values_list("pk", flat=True)}
+    for store in _lost_folders(settings.JENNY_DATA.trash):
+        if store.name in known:
+            trash.purge(store, before=now - int(retention.TRASH.total_seconds()))
+        else:
+            shutil.rmtree(store, ignore_errors=True)
+    for folder in _lost_folders(settings.JENNY_DATA.uploads):
+        for part in folder.glob("*.part"):
+            with contextlib.suppress(OSError):
+                if part.stat().st_mtime < now - retention.UPLOAD_PART.total_seconds():
+                    part.unlink()
+
+
+def _lost_folders(parent: Path) -> list[Path]:
+    try:
+        return [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []
