@@ -37,7 +37,7 @@ from memory import archive
 from memory import files as memory_files
 from memory.suppression import Tombstone, list_tombstones
 from memory.versions import version_title
-from settings_ui import browsing, file_transfers
+from settings_ui import browsing
 from settings_ui.browsing import Kind, shown
 from settings_ui.views.memory.base_context import number_in
 from wikis.page_rename import Moved
@@ -321,7 +321,7 @@ def _zip(ctx: WorkspaceContext, place: Place) -> HttpResponseBase:
     )
     name = f"{place.parts[-1] if place.parts else ctx.row.slug}.zip"
     response = StreamingHttpResponse(
-        apart(file_transfers.stream(ctx.files, place.relative, listed)),
+        apart(browsing.stream_zip(ctx.files, place.relative, listed)),
         content_type="application/zip",
     )
     return named(response, name, "attachment")

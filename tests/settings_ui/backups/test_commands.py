@@ -332,7 +332,7 @@ def test_an_import_that_died_is_finished_or_taken_back(
     where = (importer, "finish") if swapped else (importer.engine, "restore")
     with monkeypatch.context() as patch:
         patch.setattr(*where, die)
-        patch.setattr(importer.recovery, "recover_import", lambda *_: False)
+        patch.setattr(importer, "recover_import", lambda *_: False)
         with pytest.raises(KeyboardInterrupt):
             imported(home, path)
     job = Job.objects.get(kind="import")
