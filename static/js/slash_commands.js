@@ -1,9 +1,9 @@
-/* The slash palette: a list box that the message field works from the keyboard. */
+/* The list of slash commands: a list box that the message field works from the keyboard. */
 
 const field = document.getElementById("text");
-const palette = document.getElementById("palette");
+const list = document.getElementById("slash-commands");
 const announce = document.getElementById("announce");
-const options = [...palette.querySelectorAll("[role=option]")];
+const options = [...list.querySelectorAll("[role=option]")];
 
 let shown = [];
 let chosen = -1;
@@ -21,7 +21,7 @@ function choose(index) {
 }
 
 function close() {
-  palette.hidden = true;
+  list.hidden = true;
   choose(-1);
 }
 
@@ -35,8 +35,8 @@ function update() {
   shown = options.filter((option) => option.dataset.name.startsWith(typed));
   for (const option of options) option.hidden = !shown.includes(option);
   if (shown.length === 0) return close();
-  const opens = palette.hidden;
-  palette.hidden = false;
+  const opens = list.hidden;
+  list.hidden = false;
   choose(0);
   const count = shown.length === 1 ? "1 command" : `${shown.length} commands`;
   if (opens) announce.textContent = `${count}. Arrow keys choose, Tab fills in.`;
@@ -53,7 +53,7 @@ function take(option) {
 field.addEventListener("input", update);
 field.addEventListener("blur", close);
 field.addEventListener("keydown", (event) => {
-  if (palette.hidden || event.isComposing) return;
+  if (list.hidden || event.isComposing) return;
   const option = shown[chosen];
   if (event.key === "ArrowDown") choose((chosen + 1) % shown.length);
   else if (event.key === "ArrowUp") choose((chosen + shown.length - 1) % shown.length);
@@ -64,12 +64,12 @@ field.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 // The press must not take the focus from the field before it counts.
-palette.addEventListener("pointerdown", (event) => event.preventDefault());
-palette.addEventListener("click", (event) => {
+list.addEventListener("pointerdown", (event) => event.preventDefault());
+list.addEventListener("click", (event) => {
   const option = event.target.closest("[role=option]");
   if (option) take(option);
 });
-palette.addEventListener("pointermove", (event) => {
+list.addEventListener("pointermove", (event) => {
   const index = shown.indexOf(event.target.closest("[role=option]"));
   if (index >= 0 && index !== chosen) choose(index);
 });

@@ -216,7 +216,7 @@ def log_in(page: Page) -> None:
     expect(page.get_by_label(FIELD)).to_be_visible()
 
 
-# --- The palette -----------------------------------------------------------------------------
+# --- The slash commands ----------------------------------------------------------------------
 
 
 def test_a_slash_opens_the_commands(page: Page) -> None:
