@@ -31,6 +31,11 @@ def action_url(name: str, what: str, path: str = "", **query: str) -> str:
     return where + (f"?{urlencode(query)}" if query else "")
 
 
+def search_url(name: str, query: str) -> str:
+    """Return the address of a search in a wiki."""
+    return f"/wiki/search/?{urlencode({'wiki': name, 'q': query})}"
+
+
 def file_url(name: str, path: str) -> str:
     """Return the address of a file in the file browser."""
     return f"/workspace/{quote(f'{pages.WIKIS}/{name}/{path}')}"

@@ -51,6 +51,7 @@ class Entry:
     words: int = 0
     problem: str = ""
     header_problem: str = ""
+    aliases: tuple[str, ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -71,6 +72,7 @@ class Entry:
         row: dict[str, Any] = json.loads(text)
         row["links"] = tuple(Link(**link) for link in row["links"])
         row["tags"] = tuple(row["tags"])
+        row["aliases"] = tuple(row["aliases"])
         row["headings"] = tuple(Heading(**heading) for heading in row["headings"])
         return cls(**row)
 
@@ -109,6 +111,7 @@ def parse_page(path: str, data: bytes, size: int, modified: float) -> Parsed:
         len(words),
         problem,
         head.problem,
+        head.aliases,
     )
     return Parsed(entry, header.body[:BODY_CHARS])
 
@@ -202,7 +205,7 @@ def _plain(entry: os.DirEntry[str]) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-VERSION = 3
+VERSION = 4
 _SCHEMA = (
     (
         "create table file (id integer primary key, wiki text not null, path text not null,"
@@ -289,7 +292,7 @@ def _searched(entry: Entry, body: str) -> list[str]:
         for part in (
             entry.title,
             entry.path,
-            "\n".join(heading.text for heading in entry.headings),
+            "\n".join((*entry.aliases, *(heading.text for heading in entry.headings))),
             " ".join(entry.tags),
             body,
         )

@@ -4,15 +4,15 @@ The text is parsed by the renderer's parser (``jenny.markdown.links``), so that 
 is a link. In a header, ``[[page]]`` in any value is a link, too.
 
 Words are resolved in this order: exact → the folder's index → with ``.md`` → other case, accents,
-spaces and dashes → the file's name alone, in any folder. A name that several pages have stays
-unresolved.
+spaces and dashes → the end of a path, in any folder → an alias. A link with a name that several
+pages have leads to the one nearest to its page.
 """
 
 import os
 import posixpath
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -95,7 +95,9 @@ def read_links(text: str) -> PageLinks:
     header = front_matter.read_front_matter(plain)
     start = len(plain) - len(header.body)
     found = (
-        scan(blank_comments(header.body)) if _LINK_OR_HEADING.search(header.body) else Scan((), ())
+        scan(blank_comments(header.body, is_page=True))
+        if _LINK_OR_HEADING.search(header.body)
+        else Scan((), ())
     )
     links = [*_header_links(plain[:start]), *_body_links(found.links, start)][:MOST_LINKS]
     if "\r\n" in text:
@@ -145,8 +147,8 @@ _UNFIT = re.compile(r"[\[\]|#\"'\\]|^\s|\s$")
 class Target:
     """The result of resolving a link.
 
-    ``path`` from the wiki's folder, or the ``candidates`` of an ambiguous name; neither when there
-    is no such page.
+    ``path`` from the wiki's folder, of an ambiguous name that of the nearest page; ``candidates``:
+    all pages of an ambiguous name. Neither when there is no such page.
     """
 
     path: str = ""
@@ -159,17 +161,24 @@ NOWHERE = Target()
 class Resolver:
     """The pages (and other files) of one wiki, by every form in which a link may name them."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
-        """*paths* from the wiki's folder; files that are not pages are found by exact path."""
+    def __init__(
+        self, paths: Iterable[str], aliases: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """*paths* from the wiki's folder; *aliases*: other names of pages, by their path."""
         self.paths = frozenset(paths)
+        self.aliases = aliases or {}
 
     def resolve(self, link: Link, source: str = "") -> Target:
         """Return the target of *link* in the page *source*. A wiki in the link is ignored."""
         if link.kind == "near":
             return self._near(link.target, source)
-        return self.named(link.target) if link.target else Target(source)
+        return self.named(link.target, source) if link.target else Target(source)
 
-    def named(self, target: str) -> Target:
+    def named(self, target: str, source: str = "") -> Target:
+        """Return the page or file that *target* names, seen from the page *source*.
+
+        Without a source, an ambiguous name has no nearest page.
+        """
         plain = target.strip().strip("/").removeprefix(_PREFIX)
         if not plain:
             return NOWHERE
@@ -180,8 +189,30 @@ class Resolver:
             if found := self.exact(path):
                 return Target(found)
         slug = names.slug(pages.without_ending(plain))
-        pages_there = self._slugs.get(slug) or (() if "/" in slug else self._stems.get(slug, ()))
-        return _one(pages_there) if pages_there and slug else NOWHERE
+        if not slug:
+            return NOWHERE
+        pages_there = self._slugs.get(slug) or self._ending_in(slug)
+        pages_there = pages_there or self._other_names.get(slug, ())
+        return _nearest(pages_there or self._files_ending_in(plain), source)
+
+    def namesakes(self, path: str) -> tuple[str, ...]:
+        """Return the other pages whose file has the same name as the page's; none for an index."""
+        stem = names.slug(pages.without_ending(path.rpartition("/")[2]))
+        found = () if stem == "index" else self._stems.get(stem, ())
+        return tuple(one for one in found if one != path)[:MOST_CANDIDATES]
+
+    def _ending_in(self, slug: str) -> tuple[str, ...]:
+        """Return the pages whose path ends in these words: a file's name, or that in a folder."""
+        found = self._stems.get(slug.rpartition("/")[2], ())
+        return tuple(
+            path for path in found if "/" not in slug or _page_slug(path).endswith(f"/{slug}")
+        )
+
+    def _files_ending_in(self, plain: str) -> tuple[str, ...]:
+        """Return the files other than pages whose path ends in *plain*, in any case."""
+        wanted = f"/{canonical(plain).casefold()}"
+        found = self._file_names.get(wanted.rpartition("/")[2], ())
+        return tuple(path for path in found if canonical(path).casefold().endswith(wanted))
 
     def _near(self, target: str, source: str) -> Target:
         """Resolve a relative address, as in Markdown: from the page's own folder."""
@@ -232,10 +263,10 @@ class Resolver:
         """Pages by the slug of their whole path; a folder's index also by the folder's."""
         table: dict[str, tuple[str, ...]] = {}
         for path in self._pages:
-            slug = names.slug(pages.without_ending(path[len(_PREFIX) :]))
+            slug = _page_slug(path)
             table[slug] = (*table.get(slug, ()), path)
         for path in self._pages:
-            slug = names.slug(pages.without_ending(path[len(_PREFIX) :]))
+            slug = _page_slug(path)
             folder, slash, last = slug.rpartition("/")
             if slash and last == "index" and folder not in table:
                 table[folder] = (path,)
@@ -249,6 +280,29 @@ class Resolver:
             stem = names.slug(pages.without_ending(path.rpartition("/")[2]))
             table.setdefault(stem, []).append(path)
         return {stem: tuple(found) for stem, found in table.items()}
+
+    @cached_property
+    def _other_names(self) -> dict[str, tuple[str, ...]]:
+        """Pages by the slugs of their aliases."""
+        table: dict[str, dict[str, None]] = {}
+        for path in self._pages:
+            for name in self.aliases.get(path, ()):
+                table.setdefault(names.slug(name), {})[path] = None
+        return {slug: tuple(found) for slug, found in table.items()}
+
+    @cached_property
+    def _file_names(self) -> dict[str, tuple[str, ...]]:
+        """Files that are not pages by the name of the file, without its case."""
+        table: dict[str, list[str]] = {}
+        for path in sorted(self.paths):
+            if not pages.is_page(path):
+                name = canonical(path.rpartition("/")[2]).casefold()
+                table.setdefault(name, []).append(path)
+        return {name: tuple(found) for name, found in table.items()}
+
+
+def _page_slug(path: str) -> str:
+    return names.slug(pages.without_ending(path.removeprefix(_PREFIX)))
 
 
 def refuse_twins(changes: Sequence[Change]) -> list[Change]:
@@ -298,6 +352,15 @@ def _is_in(path: str, folder: str) -> bool:
     return names.slug(path.removeprefix(_PREFIX)).rpartition("/")[0] == folder
 
 
-def _one(found: tuple[str, ...]) -> Target:
-    """Return the page if the name belongs to one page only."""
-    return Target(found[0]) if len(found) == 1 else Target("", found[:MOST_CANDIDATES])
+def _nearest(found: tuple[str, ...], source: str) -> Target:
+    """Return the only page of a name, or the one with the shortest way from *source*."""
+    if len(found) < 2:  # noqa: PLR2004 - two are a choice
+        return Target(found[0]) if found else NOWHERE
+    here = source.split("/")[:-1]
+
+    def way(path: str) -> tuple[int, int, str]:
+        there = path.split("/")[:-1]
+        shared = len(posixpath.commonprefix([here, there]))
+        return len(here) + len(there) - 2 * shared, len(there), path
+
+    return Target(min(found, key=way) if source else "", found[:MOST_CANDIDATES])

@@ -109,14 +109,16 @@ def _unreadable(known: WikiIndex) -> Iterator[Finding]:
 
 def _links(found: Relations) -> Iterator[Finding]:
     seen: set[tuple[str, str]] = set()
-    for row in found.dead:
+    for row in found.doubtful:
         named = f"{row.link.wiki}:{row.link.target}" if row.link.wiki else row.link.target
         if (row.source, named) in seen:
             continue
         seen.add((row.source, named))
         if row.target.candidates:
-            message = (
-                f"“{named}” is the name of {len(row.target.candidates)} pages. Write the path."
+            message = f"“{named}” is the name of {len(row.target.candidates)} pages. " + (
+                "The nearest one is opened; write the path to be sure."
+                if row.target.path
+                else "Write the path."
             )
             yield Finding("unclear", row.source, message, named, row.target.candidates)
         elif row.link.wiki and not row.wiki:
@@ -134,7 +136,7 @@ def _is_file(target: str) -> bool:
 def _wanted(found: Relations) -> Iterator[Finding]:
     """Yield missing pages that several others link to."""
     table: dict[str, tuple[str, dict[str, None]]] = {}
-    for row in found.dead:
+    for row in found.doubtful:
         if (
             row.target.candidates
             or row.link.kind != "wiki"

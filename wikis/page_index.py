@@ -56,7 +56,8 @@ class WikiIndex:
 
     @cached_property
     def resolver(self) -> Resolver:
-        return Resolver((*self.entries, *self.files))
+        aliases = {path: entry.aliases for path, entry in self.entries.items() if entry.aliases}
+        return Resolver((*self.entries, *self.files), aliases)
 
     @cached_property
     def pages(self) -> tuple[Entry, ...]:
@@ -146,7 +147,7 @@ class Index:
         other = others[link.wiki]
         if other is None:
             whole = f"{link.wiki}:{link.target}"
-            here = known.resolver.named(whole)
+            here = known.resolver.named(whole, source)
             return Reference(source, link, known.name if here.path else "", here)
         target = other.resolver.named(link.target or "index")
         return Reference(source, link, other.name, target)
@@ -378,9 +379,9 @@ class Relations:
         return {address: tuple(sources) for address, sources in table.items()}
 
     @cached_property
-    def dead(self) -> tuple[Reference, ...]:
+    def doubtful(self) -> tuple[Reference, ...]:
         """The references without a target, or with several by one name."""
-        return tuple(row for row in self.references if not row.target.path)
+        return tuple(row for row in self.references if not row.target.path or row.target.candidates)
 
 
 _KEPT_RELATIONS: Kept[tuple[tuple[int, ...], Relations]] = Kept(8)
@@ -404,9 +405,13 @@ def read_relations(index: Index, known: WikiIndex) -> Relations:
 def _read_anew(index: Index, known: WikiIndex, old: Relations | None) -> Relations:
     """Compute the references of the pages.
 
-    Those of unchanged pages are reused, as long as the wiki has the same files.
+    Those of unchanged pages are reused, as long as the wiki has the same files and aliases.
     """
-    if old is None or old.known.resolver.paths != known.resolver.paths:
+    same = old is not None and (
+        old.known.resolver.paths == known.resolver.paths
+        and old.known.resolver.aliases == known.resolver.aliases
+    )
+    if old is None or not same:
         return Relations(known, index.references(known, known.pages))
     rows = dict(zip((entry.path for entry in old.known.pages), old.by_page, strict=True))
     changed = tuple(entry for entry in known.pages if rows[entry.path][0] is not entry)

@@ -224,7 +224,10 @@ class _Move:
         self.name = name or known.name
         self.wikis = frozenset(wikis)
         self.before = known.resolver
-        self.after = Resolver((self.before.paths - moves.keys()) | set(moves.values()))
+        self.after = Resolver(
+            (self.before.paths - moves.keys()) | set(moves.values()),
+            {moves.get(path, path): names for path, names in self.before.aliases.items()},
+        )
 
     @property
     def own(self) -> list[str]:
@@ -258,9 +261,11 @@ class _Move:
             return link.target if link.wiki else None
         if not link.target:
             return None
-        path = self.before.resolve(link, source).path
+        before, after = self.before.resolve(link, source), self.after.resolve(link, source_after)
+        path = before.path
         wanted = self.moves.get(path, path)
-        if not path or self.after.resolve(link, source_after).path == wanted:
+        is_newly_unclear = after.candidates and not before.candidates
+        if not path or (after.path == wanted and not is_newly_unclear):
             return None
         if link.kind == "near":
             relative = posixpath.relpath(wanted, posixpath.dirname(source_after) or ".")

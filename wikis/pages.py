@@ -19,7 +19,7 @@ from jenny.workspace.paths import Place
 from wikis.errors import PageRefused, WikiMissing
 
 TITLE_CHARS = 200
-SHOWN_TAGS = 50
+MOST_NAMES = 50
 _DATES = ("date", "created", "updated")
 _DATE_CHARS = 40
 
@@ -33,6 +33,7 @@ class PageMetadata:
     tags: tuple[str, ...] = ()
     dates: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 def page_metadata(header: front_matter.FrontMatter) -> PageMetadata:
@@ -45,9 +46,10 @@ def page_metadata(header: front_matter.FrontMatter) -> PageMetadata:
     return PageMetadata(
         one_line(values.get("title")),
         one_line(values.get("type")),
-        _tags(values.get("tags")),
+        tuple(tag.lstrip("#") for tag in _names(values.get("tags"))),
         dates,
         header.problem,
+        _names(values.get("aliases") or values.get("alias")),
     )
 
 
@@ -58,14 +60,14 @@ def one_line(value: Any) -> str:
     return " ".join(str(value).split())[:TITLE_CHARS]
 
 
-def _tags(value: Any) -> tuple[str, ...]:
-    """Return tags from a list, or from one line with commas."""
+def _names(value: Any) -> tuple[str, ...]:
+    """Return tags or aliases from a list, or from one line with commas."""
     if isinstance(value, str):
         value = value.split(",")
     if not isinstance(value, list):
         return ()
-    found = [one_line(one).lstrip("#") for one in value]
-    return tuple(dict.fromkeys(tag for tag in found if tag))[:SHOWN_TAGS]
+    found = map(one_line, value)
+    return tuple(dict.fromkeys(name for name in found if name))[:MOST_NAMES]
 
 
 WIKIS = "wikis"

@@ -2,12 +2,23 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from urllib.parse import unquote
 
 from jenny.markdown.comments import without_comments
-from jenny.markdown.link_context import Heading, ResolvedLink, anchor, find_heading
+from jenny.markdown.extensions import BLOCK_PREFIX
+from jenny.markdown.link_context import (
+    Heading,
+    ResolvedLink,
+    anchor,
+    find_heading,
+    frame_name,
+)
 from jenny.markdown.render import Page as Rendered
-from jenny.markdown.render import render_page
+from jenny.markdown.render import normalise_text, render_embed, render_page
+from jenny.markdown.sections import find_section
+from jenny.workspace.errors import WorkspaceError
 from wikis import addresses, pages
 from wikis.links import parse_address, parse_target, read_links
 from wikis.page_index import SEARCH_SECONDS, Index, WikiIndex
@@ -17,11 +28,33 @@ PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _FILE_NAME = re.compile(r"[-_/]|\.md$")
 _FIRST_HEADING = re.compile(r"\A\s*# [^\n]*(?:\n|\Z)")
 
+EMBED_DEPTH = 3
+"""How deep pages are shown within pages; deeper ones are links."""
+
+MOST_EMBEDS = 40
+EMBED_CHARS = 200_000
+"""Most pages that are shown within one, and characters of them; more are links."""
+
+
+@dataclass
+class _EmbedBudget:
+    """What is left for pages that are shown within one."""
+
+    count: int = MOST_EMBEDS
+    chars: int = EMBED_CHARS
+
+    def affords(self, text: str) -> bool:
+        if not self.count or len(text) > self.chars:
+            return False
+        self.count -= 1
+        self.chars -= len(text)
+        return True
+
 
 class Neighbours:
     """The link context of the page at *path* of a wiki.
 
-    *draws*: its diagrams get frames, which a text that is not saved yet cannot have.
+    *draws*: its diagrams and previews get frames, which a text that is not saved yet cannot have.
     """
 
     def __init__(
@@ -39,12 +72,17 @@ class Neighbours:
         self._known = known
         self._path = path
         self._draws = draws
-        self.diagrams: list[str] = []
+        # The pages and parts around this one, outermost first.
+        self._chain: tuple[tuple[str, str, str], ...] = ((known.name, path, ""),)
+        self._budget = _EmbedBudget()
+        self.frames: dict[str, tuple[str, str]] = {}
 
     def wiki_link(self, inner: str) -> ResolvedLink:
         """Resolve ``[[inner]]``: to a page, to a choice of pages, or to a new one."""
         link = parse_target(inner)
-        written = link.target + (f" › {link.anchor}" if link.anchor and link.target else "")
+        is_block = link.anchor.startswith("^")
+        more = f" › {link.anchor}" if link.anchor and link.target and not is_block else ""
+        written = link.target + more
         text = link.label or written or link.anchor or inner.strip()
         found = self._index.resolve(self._known, self._path, link)
         here = self._known.name
@@ -57,7 +95,12 @@ class Neighbours:
                 return ResolvedLink("there", addresses.file_url(where, found.target.path), text)
             if where == here and found.target.path == self._path and at:
                 return ResolvedLink("there", f"#{at}", text)
-            return ResolvedLink("there", addresses.page_url(where, found.target.path, at), text)
+            address = addresses.page_url(where, found.target.path, at)
+            if found.target.candidates:
+                number = len(found.target.candidates)
+                hint = f"{number} pages are called so. This is the nearest; it names the others."
+                return ResolvedLink("unclear", address, text, hint)
+            return ResolvedLink("there", address, text)
         named = f"{link.wiki}:{link.target}" if link.wiki and not found.wiki else link.target
         where = found.wiki or here
         if found.target.candidates:
@@ -97,13 +140,45 @@ class Neighbours:
         link = parse_address(address)
         return link is not None and bool(link.target) and not self._found(address)
 
-    def diagram(self, source: str) -> str | None:
-        """Return the frame that draws the next diagram of the page."""
-        self.diagrams.append(source)
+    def frame(self, language: str, source: str) -> str | None:
+        """Return the frame that shows a diagram or a preview of the page."""
+        name = frame_name(source)
+        self.frames[name] = language, source
         if not self._draws:
             return None
-        number = str(len(self.diagrams) - 1)
-        return addresses.action_url(self._known.name, "diagram", self._path, n=number)
+        return addresses.action_url(self._known.name, "frame", self._path, n=name)
+
+    def tag(self, name: str) -> str:
+        return addresses.search_url(self._known.name, name)
+
+    def embed(self, inner: str) -> str | None:
+        """Return another page, or a part of one, as it is shown within this one.
+
+        A page is never shown within itself.
+        """
+        link = parse_target(inner)
+        found = self._index.resolve(self._known, self._path, link)
+        path, where = found.target.path, found.wiki or self._known.name
+        key = where, path, link.anchor
+        if not pages.is_page(path) or key in self._chain or len(self._chain) > EMBED_DEPTH:
+            return None
+        try:
+            page = pages.read_page(pages.open_wiki(self._index.root, where), path)
+            known = self._index.known(where, within=SEARCH_SECONDS)
+        except WorkspaceError:
+            return None
+        text = normalise_text(without_comments(page.body, is_page=True))
+        part = find_section(text, link.anchor) if link.anchor else text
+        if part is None or not self._budget.affords(part):
+            return None
+        inside = Neighbours(self._index, known, path, draws=self._draws)
+        inside._chain = (*self._chain, key)
+        inside._budget = self._budget
+        html = render_embed(part, inside, f"e{MOST_EMBEDS - self._budget.count}-")
+        address = addresses.page_url(where, path, self._anchor(where, path, link.anchor))
+        title = escape(link.label or page.title, quote=False)
+        head = f'<a class="wiki-link" href="{escape(address)}">{title}</a>'
+        return f'<div class="embed"><p class="embed-title">{head}</p>{html}</div>\n'
 
     def _titled(self, path: str, written: str, text: str) -> str:
         """Return *text* with the page's title where a file's name is *written*."""
@@ -120,6 +195,8 @@ class Neighbours:
         """Return the id of the heading *written*, or the one it would have if there is none."""
         if not written:
             return ""
+        if written.startswith("^"):
+            return BLOCK_PREFIX + written[1:]
         headings: Sequence[Heading] = ()
         if self._headings is not None and (wiki, path) == (self._known.name, self._path):
             headings = self._headings
@@ -135,20 +212,22 @@ class Neighbours:
 def rendered(
     index: Index, known: WikiIndex, page: pages.Page, *, text: str | None = None
 ) -> tuple[Rendered, int]:
-    """Render the page, or *text* in its place, and count its diagrams.
+    """Render the page, or *text* in its place, and count its frames.
 
     The first heading is left out where it equals the page's title.
     """
-    body = without_comments(page.body if text is None else text)
+    body = without_comments(page.body if text is None else text, is_page=True)
     headings = None if text is None else read_links(text).headings
     around = Neighbours(index, known, page.path, draws=text is None, headings=headings)
     found = _FIRST_HEADING.match(body)
     is_title = found is not None and pages.title_of(page.path, found[0]) == page.title
-    return render_page(body, around, without_title=is_title), len(around.diagrams)
+    return render_page(body, around, without_title=is_title), len(around.frames)
 
 
-def diagram(index: Index, known: WikiIndex, page: pages.Page, number: int) -> str | None:
-    """Return the source of a page's diagram; ``None`` when it has none of that number."""
+def frame_content(
+    index: Index, known: WikiIndex, page: pages.Page, name: str
+) -> tuple[str, str] | None:
+    """Return language and source of the block of a page whose frame has this *name*."""
     around = Neighbours(index, known, page.path)
-    render_page(without_comments(page.body), around)
-    return around.diagrams[number] if 0 <= number < len(around.diagrams) else None
+    render_page(without_comments(page.body, is_page=True), around)
+    return around.frames.get(name)

@@ -187,7 +187,7 @@ _SECTION, _BEFORE = "Pages", "Open"
 
 def is_linked_in_index(text: str, resolver: Resolver, path: str) -> bool:
     """True when the index *text* links to the page at *path*, which need not exist yet."""
-    after = Resolver(resolver.paths | {path})
+    after = Resolver(resolver.paths | {path}, resolver.aliases)
     return any(
         not link.wiki and after.resolve(link, pages.INDEX).path == path for link in find_links(text)
     )

@@ -44,10 +44,12 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/at/<int:message_id>", entries.at, name="at"),
     path("chat/<uuid:conversation_id>/thread", conversation_pages.thread, name="thread"),
     path(
-        "chat/<uuid:conversation_id>/diagram/<slug:name>/",
-        conversation_pages.diagram,
-        name="diagram",
+        "chat/<uuid:conversation_id>/frame/<slug:name>/",
+        conversation_pages.frame,
+        name="frame",
     ),
+    # The address of diagrams in answers that were stored before there were previews.
+    path("chat/<uuid:conversation_id>/diagram/<slug:name>/", conversation_pages.frame),
     path("chat/<uuid:conversation_id>/events", events.events, name="events"),
     path("chat/<uuid:conversation_id>/send", send.send, name="send"),
     path("chat/<uuid:conversation_id>/attach", attachments.attach, name="attach"),

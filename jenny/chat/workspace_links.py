@@ -1,10 +1,10 @@
 """Resolves links and pictures of an answer that name files of the workspace.
 
-A link opens the file browser, which checks access and serves pictures, too. An answer is stored as
-HTML, and files come and go, so `mark_missing` looks for them whenever it is shown.
+A link opens the file browser, which checks access and serves pictures, too, each without script.
+An answer is stored as HTML, and files come and go, so `mark_missing` looks for them whenever it is
+shown.
 """
 
-import hashlib
 import posixpath
 import re
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import override
 from urllib.parse import quote, unquote
 
-from jenny.markdown.link_context import NOT_THERE, ResolvedLink
+from jenny.markdown.link_context import NOT_THERE, ResolvedLink, frame_name
 from jenny.markdown.render import render
 from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
 
-# Shown in place. SVG is opened instead.
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif")
+# Shown in place, as pictures: also an SVG runs no script and loads nothing.
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
 _LINKED = re.compile(r'<a [^>]*href="/workspace/([^"#]+)[^>]*>.*?</a>', re.DOTALL)
 _PICTURED = re.compile(r'<img [^>]*src="/files/raw/([^"]+)/"[^>]*>')
 _DESCRIBED = re.compile(r' alt="([^"]*)"')
@@ -32,7 +32,7 @@ class WorkspaceLinks:
     """The files that an answer may name: paths start at the workspace or the project's folder."""
 
     project: str = ""
-    # The conversation in which the text's diagrams are drawn; empty: they are shown as source.
+    # The conversation that has frames for the text's diagrams and previews; empty: none are shown.
     chat: str = ""
 
     def wiki_link(self, inner: str) -> ResolvedLink:
@@ -53,8 +53,14 @@ class WorkspaceLinks:
     def missing(self, _address: str) -> bool:
         return False
 
-    def diagram(self, source: str) -> str | None:
-        return f"/chat/{self.chat}/diagram/{_digest(source)}/" if self.chat else None
+    def frame(self, _language: str, source: str) -> str | None:
+        return f"/chat/{self.chat}/frame/{frame_name(source)}/" if self.chat else None
+
+    def tag(self, _name: str) -> str:
+        return ""
+
+    def embed(self, _inner: str) -> str | None:
+        return None
 
     def _path(self, address: str) -> str:
         if _ELSEWHERE.match(address):
@@ -69,27 +75,23 @@ class WorkspaceLinks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Diagrams(WorkspaceLinks):
-    found: dict[str, str] = field(default_factory=dict)
+class _Frames(WorkspaceLinks):
+    found: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @override
-    def diagram(self, source: str) -> str | None:
-        self.found[_digest(source)] = source
+    def frame(self, language: str, source: str) -> str | None:
+        self.found[frame_name(source)] = language, source
         return None
 
 
-def diagram_source(texts: Iterable[str], name: str) -> str | None:
-    """Return the source of the diagram in one of *texts* whose address ends with *name*."""
-    around = _Diagrams()
+def frame_content(texts: Iterable[str], name: str) -> tuple[str, str] | None:
+    """Return language and source of the block in one of *texts* whose frame has this *name*."""
+    around = _Frames()
     for text in texts:
         render(text, around=around)
         if name in around.found:
             return around.found[name]
     return None
-
-
-def _digest(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 def mark_missing(html: str, root: Path) -> str:

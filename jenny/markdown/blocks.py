@@ -12,10 +12,17 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_tail
 
 from jenny.markdown import limits
+from jenny.markdown.extensions import (
+    extensions_plugin,
+    mark_block_ids,
+    mark_callouts,
+    mark_embeds,
+)
+from jenny.markdown.link_context import AROUND, WRITTEN
 from jenny.markdown.maths import maths_plugin
-from jenny.markdown.rules import emphasis_plugin, mark_tasks, rules_plugin
+from jenny.markdown.rules import emphasis_plugin, rules_plugin
 
-_INLINE_MARK = re.compile(r"[*_\[\]!`<&~$\\:^]")
+_INLINE_MARK = re.compile(r"[*_\[\]!`<&~$\\:^=]")
 _WITHOUT_MARKS = frozenset({"code_block", "fence", "plain"})
 
 Environment = MutableMapping[str, Any]
@@ -34,14 +41,14 @@ class Block:
 
 def create_parser() -> MarkdownIt:
     """Create the Markdown parser; it treats raw HTML as text."""
-    md = MarkdownIt(
-        "commonmark", {"html": False, "xhtmlOut": False, "maxNesting": limits.DEPTH + 6}
-    )
+    options = {"html": False, "xhtmlOut": False, "tasklists": True}
+    md = MarkdownIt("commonmark", options | {"maxNesting": limits.DEPTH + 6})
     emphasis_plugin(md)
     md.enable(["table", "strikethrough"])
     footnote_plugin(md, inline=False, move_to_end=False)
     maths_plugin(md)
     rules_plugin(md)
+    extensions_plugin(md)
     md.disable(["html_block", "html_inline"])
     # The renderer decides which addresses are linked; it can show the others as text.
     md.validateLink = _any_address  # type: ignore[method-assign]  # how the library is told
@@ -112,16 +119,21 @@ def parse_inline(
     """
     if len(source) > limits.BLOCK and block.kind not in _WITHOUT_MARKS:
         return [plain(source)]
+    tokens = mark_callouts(block.tokens)
+    is_page = environment.get(AROUND) is not None
+    if is_page and WRITTEN not in environment:
+        mark_block_ids(tokens)
     before = ""
-    for token in block.tokens:
+    for token in tokens:
         if token.type == "inline" and not (
             only_links and "[" not in token.content and before != "heading_open"
         ):
             token.children = _children(token.content, environment)
         before = token.type
-    state = StateCore("", PARSER, environment, block.tokens)
+    state = StateCore("", PARSER, environment, tokens)
     text_join(state)
-    mark_tasks(state.tokens)
+    if is_page:
+        mark_embeds(state.tokens)
     return state.tokens
 
 

@@ -1,4 +1,4 @@
-"""Find HTML comments in Markdown text, and remove them.
+"""Find HTML comments in Markdown text, and in pages also Obsidian's ``%% … %%``, and remove them.
 
 The parser decides what a comment is, so ``<!--`` in a code block or a code span is none. An
 unclosed comment is text, so that a mistake hides nothing. The time is linear in the length of the
@@ -16,6 +16,7 @@ from jenny.markdown.blocks import create_parser, formatted_length, has_inline_ma
 
 OPENING = "<!--"
 CLOSING = "-->"
+PERCENT = "%%"
 
 _BLANK_LINE = re.compile(r"[ \t]*(?:\r\n|\n|\r|\Z)")
 # Everything that ends a line for ``str.splitlines``.
@@ -25,6 +26,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n")
 # Blocks that may contain lines that only look like a heading.
 _VERBATIM = ("```", "~~~", "$$", "\\[")
 _BLOCK_TOKEN = "comment_block"  # noqa: S105 - the parser's word for a part of a text
+_PERCENT_TOKEN = "percent_block"  # noqa: S105 - as above
 _FOUND = "comments"
 _SOURCE = "comments_source"
 
@@ -32,17 +34,21 @@ type Span = tuple[int, int]
 """The start and end of a comment in its text."""
 
 
-def find_comments(text: str) -> tuple[Span, ...]:
-    if OPENING not in text or CLOSING not in text:
+def find_comments(text: str, *, is_page: bool = False) -> tuple[Span, ...]:
+    """Return the comments of *text*; *is_page*: with those between two ``%%``."""
+    is_page = is_page and text.count(PERCENT) > 1
+    if not is_page and (OPENING not in text or CLOSING not in text):
         return ()
+    parser = _PAGE_PARSER if is_page else _PARSER
     # The length stays the same, so that offsets are valid in both.
     source = text.replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ")
-    offset, end = _searched(source[: formatted_length(source)])
+    source = source[: formatted_length(source)]
+    offset, end = (0, len(source)) if is_page else _searched(source)
     source = source[offset:end]
     starts = line_starts(source)
     environment: dict[str, Any] = {}
     tokens: list[Any] = []
-    _PARSER.block.parse(source, _PARSER, environment, tokens)
+    parser.block.parse(source, parser, environment, tokens)
     spans: list[Span] = []
     used: dict[int, int] = {}
     for token in tokens:
@@ -51,20 +57,23 @@ def find_comments(text: str) -> tuple[Span, ...]:
         if token.type == _BLOCK_TOKEN:
             start, stop = starts[token.map[0]], starts[token.map[1]]
             spans += _in_block(source, source.find(OPENING, start, stop), stop)
-        elif token.type == "inline" and OPENING in token.content:
+        elif token.type == _PERCENT_TOKEN:
+            start = source.index(PERCENT, starts[token.map[0]])
+            spans.append((start, source.index(PERCENT, start + 2) + 2))
+        elif token.type == "inline" and (OPENING in token.content or PERCENT in token.content):
             lines = _Lines(source, starts, token.map[0], used)
-            for first, end in _in_paragraph(token.content, environment):
+            for first, end in _in_paragraph(parser, token.content, environment):
                 span = lines.place(token.content, first), lines.place(token.content, end - 1)
                 if span[0] >= 0 and span[1] >= 0:
                     spans.append((span[0], span[1] + 1))
     return tuple(sorted((first + offset, end + offset) for first, end in spans))
 
 
-def blank_comments(text: str) -> str:
+def blank_comments(text: str, *, is_page: bool = False) -> str:
     """Replace the comments of *text* by spaces, so that line numbers stay the same."""
     pieces: list[str] = []
     at = 0
-    for first, end in find_comments(text):
+    for first, end in find_comments(text, is_page=is_page):
         pieces += [text[at:first], _NO_LINE_END.sub(" ", text[first:end])]
         at = end
     return "".join(pieces) + text[at:] if pieces else text
@@ -87,13 +96,13 @@ def comment_lines(text: str) -> dict[int, int]:
     return lines
 
 
-def without_comments(text: str) -> str:
+def without_comments(text: str, *, is_page: bool = False) -> str:
     """Remove the comments of *text*. A line with nothing else on it is removed as a whole."""
     kept: list[str] = []
     # The current line so far, as long as it is only blanks.
     blanks: list[str] | None = []
     at = 0
-    for first, end in find_comments(text):
+    for first, end in find_comments(text, is_page=is_page):
         before = text[at:first]
         begin = max(before.rfind("\n"), before.rfind("\r")) + 1
         if begin:
@@ -169,11 +178,11 @@ def _in_block(source: str, start: int, stop: int) -> list[Span]:
     return found
 
 
-def _in_paragraph(content: str, environment: dict[str, Any]) -> list[Span]:
+def _in_paragraph(parser: MarkdownIt, content: str, environment: dict[str, Any]) -> list[Span]:
     if not has_inline_marks(content):
         return []
     environment |= {_FOUND: [], _SOURCE: content}
-    _PARSER.inline.parse(content, _PARSER, environment, [])
+    parser.inline.parse(content, parser, environment, [])
     found: list[Span] = environment[_FOUND]
     return found
 
@@ -210,6 +219,37 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool: 
     return True
 
 
+def _percent_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as above
+    """Parse the lines from one that begins with ``%%`` to the next ``%%``, over blank lines."""
+    first = state.bMarks[start] + state.tShift[start]
+    if state.is_code_block(start) or not state.src.startswith(PERCENT, first):
+        return False
+    if PERCENT in state.src[first + 2 : state.eMarks[start]]:
+        return False
+    line = start + 1
+    while line < end and PERCENT not in state.src[state.bMarks[line] : state.eMarks[line]]:
+        line += 1
+    if line >= end:
+        return False
+    if not silent:
+        token = state.push(_PERCENT_TOKEN, "", 0)
+        token.map = [start, line + 1]
+        state.line = line + 1
+    return True
+
+
+def _percent_inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as above
+    if not state.src.startswith(PERCENT, state.pos, state.posMax):
+        return False
+    end = state.src.find(PERCENT, state.pos + 2, state.posMax)
+    if end < 0:
+        return False
+    if not silent and state.src is state.env[_SOURCE]:
+        state.env[_FOUND].append((state.pos, end + 2))
+    state.pos = end + 2
+    return True
+
+
 def _inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
     if not state.src.startswith(OPENING, state.pos, state.posMax):
         return False
@@ -233,4 +273,17 @@ def _create_parser() -> MarkdownIt:
     return md
 
 
+def _create_page_parser() -> MarkdownIt:
+    md = _create_parser()
+    md.block.ruler.before(
+        _BLOCK_TOKEN,
+        _PERCENT_TOKEN,
+        _percent_block,
+        {"alt": ["paragraph", "reference", "blockquote"]},
+    )
+    md.inline.ruler.before("comment", "percent", _percent_inline)
+    return md
+
+
 _PARSER = _create_parser()
+_PAGE_PARSER = _create_page_parser()

@@ -14,6 +14,8 @@ from pygments.token import STANDARD_TYPES, _TokenType
 from pygments.util import ClassNotFound
 
 from jenny.markdown import limits
+from jenny.markdown.data_views import data_view
+from jenny.markdown.extensions import BLOCK_PREFIX
 from jenny.markdown.link_context import NOT_THERE, LinkContext, Outline, ResolvedLink
 from jenny.markdown.maths import typeset
 from jenny.markdown.sanitise import host, is_picture, leads_outside, safe_address
@@ -130,12 +132,16 @@ TAIL = '<span class="tail"></span>'
 """The position where the text of an open block continues."""
 
 _DIR = ' dir="auto"'
-_DIRECTED = frozenset(("p", "li", "blockquote", "h3", "h4", "h5", "h6"))
+_DIRECTED = frozenset(("p", "li", "blockquote", "dt", "dd", "h3", "h4", "h5", "h6"))
 _FIRST_HEADING = 3
 _LAST_HEADING = 6
 _LONGEST_SHOWN_TARGET = 200
 _UNSAFE_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
 _ALIGNED = re.compile(r"text-align:(left|center|right)")
+# The width, or width and height, that Obsidian has behind a picture's description.
+_SIZE = re.compile(r"(?:^|\|)[ \t]*(\d{1,4})(?:x(\d{1,4}))?[ \t]*\Z")
+_FRAMED = {"html": "Page", "htm": "Page", "xhtml": "Page", "svg": "Picture"}
+"""Languages of code blocks that have a preview, and what it shows."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +172,8 @@ class _Page:
     def write(self, tokens: list[Token]) -> None:
         for token in tokens:
             if token.type == "inline":
+                if "block" in token.meta:
+                    self.out.append(_block_anchor(self, token))
                 self.write(token.children or [])
             else:
                 self.out.append(_RULES.get(token.type, _tag)(self, token))
@@ -215,8 +223,8 @@ def _tag(_page: _Page, token: Token) -> str:
         return f"</{token.tag}>{line_end}"
     start = token.attrs.get("start")
     attribute = f' start="{start}"' if isinstance(start, int) else ""
-    if token.meta.get("task"):
-        attribute = ' class="task"'
+    if "checked" in token.meta:
+        return f'<li class="task"{_DIR}>{_task_box(is_done=token.meta["checked"])}'
     if "id" in token.meta:
         attribute = f' id="{escape(token.meta["id"])}"'
     return f"<{token.tag}{attribute}{_direction(token)}>"
@@ -250,20 +258,32 @@ def _code_inline(_page: _Page, token: Token) -> str:
 def _code_block(page: _Page, token: Token) -> str:
     words = token.info.split(maxsplit=1)
     language = words[0] if words else ""
-    frame = page.around.diagram(token.content) if page.around and language == "mermaid" else None
-    if frame is not None:
+    kind = language.lower()
+    is_framed = page.around is not None and (kind == "mermaid" or kind in _FRAMED)
+    frame = page.around.frame(kind, token.content) if page.around and is_framed else None
+    if frame is not None and kind == "mermaid":
         return (
             f'<iframe class="diagram" src="{escape(frame)}" sandbox="allow-scripts"'
             ' loading="lazy" title="Diagram"></iframe>\n'
         )
-    tail = TAIL if token.meta.get("tail") else ""
+    # A block that still grows in a stream gets its table or tree with the final rendering.
+    is_growing = bool(token.meta.get("tail"))
+    tail = TAIL if is_growing else ""
+    more = "" if is_growing else data_view(token.content, kind)
+    if frame is not None:
+        more = (
+            '<details class="preview"><summary>Preview</summary>'
+            f'<iframe class="preview" src="{escape(frame)}" sandbox="" loading="lazy"'
+            f' title="{_FRAMED[kind]}"></iframe></details>'
+        )
+    text = highlight(token.content, language)
     return (
         '<div class="code"><div class="code-head">'
         f'<span class="code-language">{escape(label(language))}</span>'
         '<button type="button" class="copy" data-wrap="" aria-label="Wrap lines">Wrap</button>'
         '<button type="button" class="copy" data-save="" aria-label="Save code">Save</button>'
         '<button type="button" class="copy" data-copy="" aria-label="Copy code">Copy</button></div>'
-        f'<pre tabindex="0"><code>{highlight(token.content, language)}{tail}</code></pre></div>\n'
+        f'<pre tabindex="0"><code>{text}{tail}</code></pre>{more}</div>\n'
     )
 
 
@@ -281,8 +301,8 @@ def _cell_open(_page: _Page, token: Token) -> str:
     return f"<{token.tag}{scope}{aligned}{_DIR}>"
 
 
-def _task_box(_page: _Page, token: Token) -> str:
-    state = 'checked="" aria-label="Done"' if token.meta["done"] else 'aria-label="Not done"'
+def _task_box(*, is_done: bool) -> str:
+    state = 'checked="" aria-label="Done"' if is_done else 'aria-label="Not done"'
     return f'<input type="checkbox" class="task-box" disabled="" {state}>'
 
 
@@ -322,7 +342,7 @@ def _image(page: _Page, token: Token) -> str:
         return f'<img src="{escape(source)}" alt="{escape(description)}">'
     near = page.around.picture(source) if page.around is not None else None
     if near is not None and page.affords(near):
-        return f'<img src="{escape(near)}" alt="{escape(description)}">'
+        return _picture(near, description, "")
     name = "Image"
     if description.strip():
         name += f" \u201c{escape(description, quote=False)}\u201d"
@@ -341,18 +361,56 @@ def _image(page: _Page, token: Token) -> str:
     )
 
 
+def _picture(address: str, description: str, name: str) -> str:
+    """Return a picture in the size that its description ends with; *name* stands in for a missing
+    description."""
+    size = _SIZE.search(description)
+    width = height = ""
+    if size:
+        description = description[: size.start()]
+        width = f' width="{size[1]}"'
+        height = f' height="{size[2]}"' if size[2] else ""
+    return f'<img src="{escape(address)}" alt="{escape(description or name)}"{width}{height}>'
+
+
 def _wiki_link(page: _Page, token: Token) -> str:
     led: ResolvedLink = token.meta["led"]
-    if token.meta["is_shown"] and led.kind == "there" and page.around is not None:
+    if token.meta["is_shown"] and led.kind != "missing" and page.around is not None:
         near = page.around.picture(led.address)
         if near is not None and page.affords(near):
-            return f'<img src="{escape(near)}" alt="{escape(led.text)}">'
+            name = token.meta["inner"].partition("|")[0].rpartition("/")[2]
+            return _picture(near, led.text, name.partition("#")[0].rpartition(".")[0])
+        if token.meta.get("alone") and (embed := page.around.embed(token.meta["inner"])):
+            return embed
     text = escape(led.text, quote=False)
     if not page.affords(led.address):
         return text
     hint = f' title="{escape(led.hint)}"' if led.hint else ""
     kind = "" if led.kind == "there" else f" {led.kind}"
     return f'<a class="wiki-link{kind}" href="{escape(led.address)}"{hint}>{text}</a>'
+
+
+def _callout_open(_page: _Page, token: Token) -> str:
+    attribute = ' open=""' if token.meta["is_open"] else ""
+    return f'<{token.tag} class="callout {token.meta["look"]}"{attribute}>'
+
+
+def _callout_title_open(_page: _Page, token: Token) -> str:
+    """Write the beginning of a title; the callout's kind is said in words, too."""
+    kind = escape(token.meta["kind"])
+    said = f'<span class="callout-kind">{kind}</span> ' if token.meta["has_title"] else kind
+    return f'<{token.tag} class="callout-title"{_DIR}>{said}'
+
+
+def _block_anchor(_page: _Page, token: Token) -> str:
+    return f'<span class="block-anchor" id="{BLOCK_PREFIX}{escape(token.meta["block"])}"></span>'
+
+
+def _tag_name(page: _Page, token: Token) -> str:
+    text, address = escape(token.content, quote=False), token.meta["address"]
+    if not address or any(link.address is not None for link in page.links):
+        return text
+    return f'<a class="tag" href="{escape(address)}">{text}</a>' if page.affords(address) else text
 
 
 def _words(tokens: list[Token]) -> str:
@@ -389,6 +447,9 @@ def _constant(html: str) -> Callable[[_Page, Token], str]:
 
 
 _RULES: dict[str, Callable[[_Page, Token], str]] = {
+    "block_anchor": _block_anchor,
+    "callout_open": _callout_open,
+    "callout_title_open": _callout_title_open,
     "code_block": _code_block,
     "code_inline": _code_inline,
     "fence": _code_block,
@@ -410,12 +471,12 @@ _RULES: dict[str, Callable[[_Page, Token], str]] = {
     "math_inline": _maths,
     "plain": _plain,
     "softbreak": _constant("\n"),
+    "tag_name": _tag_name,
     "table_close": _constant("</table></div>\n"),
     "table_open": _constant(
         '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
     ),
     "tail": _constant(TAIL),
-    "task_box": _task_box,
     "td_open": _cell_open,
     "text": _text,
     "th_open": _cell_open,

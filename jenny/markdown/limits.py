@@ -34,5 +34,8 @@ IMAGE = 700_000
 REFERENCE_TARGETS = 200_000
 """Characters that addresses of reference links may add to one text, as each use repeats them."""
 
+DATA = 50_000
+"""Longest code block of data that is also shown as a table or a tree."""
+
 TABLE_SLACK = 500
 """Cells a table may have beyond two for each of its characters: short rows are filled up."""

@@ -3,6 +3,7 @@
 A message has no surroundings; a page of a wiki does.
 """
 
+import hashlib
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,8 +55,21 @@ class LinkContext(Protocol):
     def missing(self, address: str) -> bool:
         """True when the address names a file of this place that is not there."""
 
-    def diagram(self, source: str) -> str | None:
-        """Return the address of a frame that draws a diagram; ``None``: it is shown as source."""
+    def frame(self, language: str, source: str) -> str | None:
+        """Return the address of a frame that shows a diagram or a document of HTML or SVG;
+        ``None``: only its source is shown."""
+
+    def tag(self, name: str) -> str:
+        """Return the address where pages with a tag are found. Asked in pages only."""
+
+    def embed(self, inner: str) -> str | None:
+        """Return the HTML of the page or part of one that ``![[inner]]`` shows, which was rendered
+        and sanitised; ``None``: it becomes a link. Asked in pages only."""
+
+
+def frame_name(source: str) -> str:
+    """Return the name of the frame that shows a block of code."""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Scan:
     headings: tuple[Heading, ...]
 
 
-class _Anywhere:
+class Anywhere:
     """A link context in which every link resolves."""
 
     def wiki_link(self, inner: str) -> ResolvedLink:
@@ -61,7 +61,13 @@ class _Anywhere:
     def missing(self, _address: str) -> bool:
         return False
 
-    def diagram(self, _source: str) -> str | None:
+    def frame(self, _language: str, _source: str) -> str | None:
+        return None
+
+    def tag(self, _name: str) -> str:
+        return ""
+
+    def embed(self, _inner: str) -> str | None:
         return None
 
 
@@ -71,7 +77,7 @@ def scan(text: str) -> Scan:
     A definition that several links share is one link.
     """
     text = text[: formatted_length(text)]
-    environment: Environment = {AROUND: _Anywhere(), WRITTEN: True}
+    environment: Environment = {AROUND: Anywhere(), WRITTEN: True}
     starts = line_starts(text)
     tokens: list[Token] = []
     for block in split(text, environment):

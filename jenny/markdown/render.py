@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from markdown_it.token import Token
+
 from jenny.markdown.blocks import (
     Environment,
     footnotes_at_end,
@@ -13,6 +15,7 @@ from jenny.markdown.blocks import (
     plain,
     split,
 )
+from jenny.markdown.extensions import lone_block_id
 from jenny.markdown.html import Carry, to_html
 from jenny.markdown.link_context import AROUND, Heading, LinkContext, Outline
 from jenny.markdown.sanitise import sanitise
@@ -53,7 +56,7 @@ def render(source: str, *, prefix: str = "", around: LinkContext | None = None) 
     to be formatted is shown as it was written (``limits``). *prefix* makes the ids of footnotes
     unique where several texts share a page; *around* resolves relative links and pictures.
     """
-    return _rendered(source, prefix, around, None)
+    return _rendered(source, _Surroundings(prefix, around))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +74,41 @@ def render_page(source: str, around: LinkContext, *, without_title: bool = False
     *without_title*: the first block, a heading, is not shown; it keeps its anchor.
     """
     outline = Outline()
-    html = _rendered(source, "", around, outline, without_title=without_title)
+    place = _Surroundings("", around, outline, is_page=True)
+    html = _rendered(source, place, without_title=without_title)
     first = 1 if without_title and outline.headings else 0
     return Page(html, tuple(outline.headings[first:]), outline.headings[0] if first else None)
 
 
-def _rendered(
-    source: str,
-    prefix: str,
-    around: LinkContext | None,
-    outline: Outline | None,
-    *,
-    without_title: bool = False,
-) -> str:
+def render_embed(source: str, around: LinkContext, prefix: str) -> str:
+    """Render *source* like a page that is shown within another one: its headings have no ids."""
+    return _rendered(source, _Surroundings(prefix, around, is_page=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """Where a text stands: *outline* names its headings; *is_page*: it has the links of a page."""
+
+    prefix: str
+    around: LinkContext | None
+    outline: Outline | None = None
+    is_page: bool = False
+
+
+def _rendered(source: str, place: _Surroundings, *, without_title: bool = False) -> str:
+    outline = place.outline
     text = normalise_text(source)
     end = formatted_length(text)
     text, rest = text[:end], text[end:]
-    environment: Environment = {} if outline is None else {AROUND: around}
+    environment: Environment = {AROUND: place.around} if place.is_page else {}
     starts = line_starts(text)
-    tokens = []
+    tokens: list[Token] = []
+    last = 0
     for block in split(text, environment):
+        if place.is_page and (name := lone_block_id(block.tokens)):
+            tokens.insert(last, Token("block_anchor", "", 0, meta={"block": name}))
+            continue
+        last = len(tokens)
         own = text[starts[block.first] : starts[block.end]]
         tokens += parse_inline(block, own, environment)
     if rest:
@@ -101,6 +119,8 @@ def _rendered(
         if without_title and not number and outline is not None:
             outline.name(block.tokens)
             continue
-        html, carry = to_html(block.tokens, carry, prefix=prefix, around=around, outline=outline)
-        pieces.append(sanitise(html, is_page=outline is not None))
+        html, carry = to_html(
+            block.tokens, carry, prefix=place.prefix, around=place.around, outline=outline
+        )
+        pieces.append(sanitise(html, is_page=place.is_page))
     return "".join(pieces)

@@ -110,7 +110,6 @@ _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
 # A heading, quote, fence or list item with a bar is not the header of a table.
 _OTHER_BLOCK = re.compile(r"#{1,6}[ \t]|>|```|~~~|[-*+][ \t]|\d{1,9}[.)][ \t]")
 _WIKI_LINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,400})\]\]")
-_CHECKBOX = re.compile(r"\[([ xX])\](?=\s)")
 
 type Rule = Callable[[StateInline, bool], bool]
 
@@ -127,22 +126,6 @@ def rules_plugin(md: MarkdownIt) -> None:
     md.inline.ruler.at("image", _image)
     md.inline.ruler.before("link", "wiki_link", _wiki_link)
     md.inline.ruler.push("bare_address", _bare_address)
-
-
-def mark_tasks(tokens: list[Token]) -> None:
-    """Turn ``[ ]`` and ``[x]`` at the beginning of list items into checkboxes, in place."""
-    for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if item.type != "list_item_open" or paragraph.type != "paragraph_open":
-            continue
-        children = inline.children or []
-        found = _CHECKBOX.match(children[0].content) if children else None
-        if found is None or children[0].type != "text":
-            continue
-        children[0].content = children[0].content[found.end() :]
-        box = Token("task_box", "input", 0)
-        box.meta = {"done": found[1] != " "}
-        inline.children = [box, *children]
-        item.meta["task"] = True
 
 
 def _too_deep(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the library's signature
@@ -286,7 +269,7 @@ def _wiki_link(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the 
     if not silent:
         led = around.wiki_link(found[2])
         token = state.push("wiki_link", "a", 0)
-        token.meta = {"led": led, "text": led.text, "is_shown": bool(found[1])}
+        token.meta = {"led": led, "text": led.text, "is_shown": bool(found[1]), "inner": found[2]}
         token.content = led.text
         if WRITTEN in state.env:
             named = found[2].replace("\\|", "|").partition("|")[0]

@@ -13,6 +13,7 @@ import nh3
 from pygments.token import STANDARD_TYPES
 
 from jenny.markdown import limits
+from jenny.markdown.extensions import BLOCK_PREFIX, CALLOUTS
 
 SCHEMES = frozenset({"http", "https", "mailto", "tel"})
 
@@ -61,6 +62,8 @@ def is_picture(address: str) -> bool:
         return False
     return start.startswith(_FIRST_BYTES[found[1]])
 
+
+_SIZE_DIGITS = 4
 
 FILES = "/files/raw/"
 """The address under which this site serves files of the workspace, checked and sandboxed."""
@@ -135,8 +138,12 @@ _TEXT_TAGS = frozenset(
         "blockquote",
         "br",
         "code",
+        "dd",
         "del",
+        "details",
         "div",
+        "dl",
+        "dt",
         "em",
         "h3",
         "h4",
@@ -159,6 +166,7 @@ _TEXT_TAGS = frozenset(
         "span",
         "strong",
         "sub",
+        "summary",
         "sup",
         "table",
         "tbody",
@@ -175,24 +183,28 @@ _CLASSES = {
     "a": {"footnote-back", "remote-image"},
     "button": {"copy"},
     "code": {"formula"},
-    "div": {"code", "code-head", "footnotes", "formula", "table"},
+    "details": {"callout", "data-view", "preview", *CALLOUTS},
+    "div": {"callout", "code", "code-head", "footnotes", "formula", "table", "tree", *CALLOUTS},
     "input": {"task-box"},
     "li": {"task"},
     "ol": {"footnotes-list"},
+    "p": {"callout-title", "hint"},
     "pre": {"unformatted"},
-    "span": {"code-language", "direction-mark", "remote-image", "tail"}
+    "span": {"callout-kind", "code-language", "direction-mark", "remote-image", "tail"}
     | {name for name in STANDARD_TYPES.values() if name},
+    "summary": {"callout-title"},
     "sup": {"footnote"},
     "td": {"center", "left", "right"},
     "th": {"center", "left", "right"},
 }
-# The frame of a diagram in a conversation, and anything that may be a frame.
-_DIAGRAM = re.compile(r"/chat/[0-9a-f-]{36}/diagram/[0-9a-f]{16}/")
-_FRAME = re.compile(rf'<iframe class="diagram" src="{_DIAGRAM.pattern}"')
+# The frame of a diagram or a preview in a conversation, and anything that may be a frame.
+_FRAME_ADDRESS = re.compile(r"/chat/[0-9a-f-]{36}/frame/[0-9a-f]{16}/")
+_FRAME = re.compile(rf'<iframe class="(?:diagram|preview)" src="{_FRAME_ADDRESS.pattern}"')
 _ANY_FRAME = re.compile(r"<\s*iframe", re.IGNORECASE)
 _ATTRIBUTES: dict[str, set[str]] = {
     "a": {"href", "id", "title"},
     "button": {"data-copy", "data-save", "data-wrap"},
+    "details": {"open"},
     "li": {"id"},
     "ol": {"start"},
     "div": {"tabindex"},
@@ -211,7 +223,7 @@ _VALUES: dict[str, dict[str, set[str]]] = {
     "math": {"display": {"block", "inline"}},
     "th": {"scope": {"col"}},
 }
-for _tag in ("p", "li", "blockquote", "h3", "h4", "h5", "h6", "td", "th"):
+for _tag in ("p", "li", "blockquote", "dt", "dd", "h3", "h4", "h5", "h6", "summary", "td", "th"):
     _VALUES.setdefault(_tag, {})["dir"] = {"auto"}
 
 
@@ -219,21 +231,25 @@ def _cleaner(*, images: bool = False, frames: bool = False, page: bool = False) 
     attributes = _ATTRIBUTES | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS}
     values, classes, tags = dict(_VALUES), dict(_CLASSES), _TEXT_TAGS | MATH_TAGS
     if images or page:
-        attributes["img"] = {"src", "alt"}
+        attributes["img"] = {"src", "alt", "width", "height"}
         tags = tags | {"img"}
     if page:
         # A page's headings have anchors, its links a kind.
         attributes |= {heading: {"id"} for heading in ("h3", "h4", "h5", "h6")}
-        classes["a"] = classes["a"] | {"wiki-link", "missing", "unclear"}
+        attributes["span"] = {"id"}
+        classes["a"] = classes["a"] | {"missing", "tag", "unclear", "wiki-link"}
+        classes["div"] = classes["div"] | {"embed"}
+        classes["p"] = classes["p"] | {"embed-title"}
+        classes["span"] = classes["span"] | {"block-anchor"}
     if frames or page:
-        # Diagrams have a sandboxed frame.
+        # Diagrams and previews have a sandboxed frame.
         attributes["iframe"] = {"src"}
         values["iframe"] = {
-            "sandbox": {"allow-scripts"},
+            "sandbox": {"", "allow-scripts"},
             "loading": {"lazy"},
-            "title": {"Diagram"},
+            "title": {"Diagram", "Page", "Picture"},
         }
-        classes["iframe"] = {"diagram"}
+        classes["iframe"] = {"diagram", "preview"}
         tags = tags | {"iframe"}
     judge = _only_near if page else _only_own_images if images else None
     return nh3.Cleaner(
@@ -249,9 +265,11 @@ def _cleaner(*, images: bool = False, frames: bool = False, page: bool = False) 
 
 def _only_own_images(tag: str, attribute: str, value: str) -> str | None:
     if tag == "iframe" and attribute == "src":
-        return value if _DIAGRAM.fullmatch(value) else None
+        return value if _FRAME_ADDRESS.fullmatch(value) else None
     if tag == "img" and attribute == "src":
         return value if is_picture(value) or value.startswith(FILES) else None
+    if attribute in {"width", "height"} and tag == "img":
+        return value if value.isdecimal() and len(value) <= _SIZE_DIGITS else None
     if attribute == "href" and value.lstrip().lower().startswith("data:"):
         return None
     return value
@@ -263,6 +281,8 @@ def _only_near(tag: str, attribute: str, value: str) -> str | None:
         return value if tag in {"img", "iframe"} else None
     if tag == "iframe" and attribute == "src":
         return None
+    if tag == "span" and attribute == "id":
+        return value if value.startswith(BLOCK_PREFIX) else None
     return _only_own_images(tag, attribute, value)
 
 

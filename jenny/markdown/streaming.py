@@ -70,8 +70,10 @@ def finished(blocks: list[Block], text: str, starts: list[int]) -> int:
     # A later bar in the line below a table would make it a row.
     if len(blocks) > 1 and blocks[-2].kind in _TABLES and blocks[-2].end == last.first:
         settled = complete
-    # The line below a table's header decides whether it is a table.
-    opened = last.first + 1 if last.kind == "table_open" else last.first
+    # The line below a table's header decides whether it is a table, and that below words behind a
+    # definition list whether they are its next term.
+    waits = last.kind == "table_open" or (len(blocks) > 1 and blocks[-2].kind == "dl_open")
+    opened = last.first + 1 if waits else last.first
     if opened < settled:
         return len(blocks) - 1
     if len(blocks) > 1 and _is_closed(blocks[-2], text, starts, complete):

@@ -42,14 +42,16 @@ def test_a_link_opens_the_file(source: str, project: str, address: str) -> None:
 
 
 def test_a_picture_is_shown() -> None:
-    """From the workspace only; drawings and files elsewhere are named instead."""
+    """From the workspace only, also an SVG, as a picture; files elsewhere are named instead."""
     assert Seen(html("![chart](output/chart.png)")).of("img", "src") == [
         "/files/raw/output/chart.png/"
     ]
     assert Seen(html("![chart](chart.png)", "garden")).of("img", "src") == [
         "/files/raw/wikis/garden/chart.png/"
     ]
-    for source in ("![a](../chart.png)", "![a](a.svg)", "![a](https://x.example/a.png)"):
+    assert html("![a](a.svg)") == '<p dir="auto"><img src="/files/raw/a.svg/" alt="a"></p>\n'
+    assert 'alt="a" width="300" height="20">' in html("![a|300x20](a.png)")
+    for source in ("![a](../chart.png)", "![a](/a.svg)", "![a](https://x.example/a.png)"):
         assert "<img" not in html(source)
 
 

@@ -100,7 +100,7 @@ def test_a_diagram_is_drawn_in_a_frame_that_reaches_nothing(
     page.locator("iframe.diagram").scroll_into_view_if_needed()
     inside = page.frame_locator("iframe.diagram")
     expect(inside.locator("#drawing svg")).to_contain_text("larva")
-    frame = next(one for one in page.frames if "/wiki/diagram/" in one.url)
+    frame = next(one for one in page.frames if "/wiki/frame/" in one.url)
     assert frame.evaluate("origin") == "null"
     wait_until(
         lambda: page.locator("iframe.diagram").bounding_box()["height"] < 310,  # type: ignore[index]

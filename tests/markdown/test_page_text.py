@@ -35,9 +35,17 @@ class Place:
         """One file that is not there."""
         return address == "gone.md"
 
-    def diagram(self, source: str) -> str | None:
+    def frame(self, language: str, source: str) -> str | None:
         """One diagram."""
         return "/frame" if source == "a\n" else None
+
+    def tag(self, name: str) -> str:
+        """Where tags are found."""
+        return f"/tags?q={len(name)}"
+
+    def embed(self, inner: str) -> str | None:
+        """One page that can be shown."""
+        return '<div class="embed"><p>inside</p></div>' if inner == "known" else None
 
 
 def html(source: str) -> str:

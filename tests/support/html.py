@@ -5,12 +5,12 @@ from html.parser import HTMLParser
 
 VOID = {"br", "hr", "img", "input"}
 HARMLESS = {
-    "a", "b", "blockquote", "br", "button", "code", "del", "div", "em", "h3", "h4", "h5", "h6",
-    "hr", "i", "img", "input", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "s", "section",
-    "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "u",
-    "ul", "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "msubsup",
-    "munder", "mover", "munderover", "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle",
-    "mpadded", "mphantom", "menclose",
+    "a", "b", "blockquote", "br", "button", "code", "dd", "del", "details", "div", "dl", "dt",
+    "em", "h3", "h4", "h5", "h6", "hr", "i", "img", "input", "ins", "kbd", "li", "mark", "ol", "p",
+    "pre", "q", "s", "section", "small", "span", "strong", "sub", "summary", "sup", "table",
+    "tbody", "td", "th", "thead", "tr", "u", "ul", "math", "mrow", "mi", "mn", "mo",
+    "mtext", "mspace", "msup", "msub", "msubsup", "munder", "mover", "munderover",
+    "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose",
 }  # fmt: skip
 SCHEMES = ("http://", "https://", "mailto:", "tel:", "#", "/")
 PICTURES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp"))

@@ -14,6 +14,8 @@ PATHS = [
     "wiki/concepts/notes.md",
     "wiki/deep/er/Königin.md",
     "wiki/pic.png",
+    "wiki/deep/er/Pic.png",
+    "raw/photo.jpg",
     "raw/paper.md",
     "raw/only-raw.md",
     "log/20260401.md",
@@ -58,23 +60,46 @@ def wiki() -> Resolver:
         ("index", "wiki/index.md"),
         ("nobody", ""),
         ("only-raw", ""),
-        ("er/Königin", ""),
+        ("er/Königin", "wiki/deep/er/Königin.md"),
+        ("ER/pic.png", "wiki/deep/er/Pic.png"),
+        ("photo.JPG", "raw/photo.jpg"),
+        ("p/Königin", ""),
         ("../USER", ""),
         ("---", ""),
         ("", ""),
     ],
 )
 def test_the_order_of_the_steps(wiki: Resolver, target: str, path: str) -> None:
-    """Exact, folder index, ``.md``, case and slug, stem; nothing else."""
+    """Exact, folder index, ``.md``, case and slug, the end of a path; nothing else."""
     assert wiki.named(target).path == path
 
 
-def test_a_name_of_several_pages_is_nobodys(wiki: Resolver) -> None:
-    """The candidates are offered; the path says which is meant."""
-    found = wiki.named("Notes")
-    assert found.path == ""
-    assert found.candidates == ("wiki/concepts/notes.md", "wiki/summaries/notes.md")
+def test_a_name_of_several_pages_leads_to_the_nearest(wiki: Resolver) -> None:
+    """The candidates are offered; the path says which is meant. Seen from nowhere none is near."""
+    both = ("wiki/concepts/notes.md", "wiki/summaries/notes.md")
+    assert (wiki.named("Notes").path, wiki.named("Notes").candidates) == ("", both)
+    for source, path in (
+        ("wiki/summaries/hive-winter.md", both[1]),
+        ("wiki/concepts/hive.md", both[0]),
+        ("wiki/index.md", both[0]),
+    ):
+        found = wiki.resolve(parse_target("Notes"), source)
+        assert (found.path, found.candidates) == (path, both)
     assert wiki.named("summaries/notes").path == "wiki/summaries/notes.md"
+    assert wiki.namesakes(both[0]) == both[1:]
+    assert wiki.namesakes("wiki/concepts/index.md") == ()
+
+
+def test_aliases_name_a_page_that_has_no_other_claim() -> None:
+    """A file's own name goes before an alias; two pages may share one."""
+    wiki = Resolver(
+        ["wiki/hive.md", "wiki/a/wood.md", "wiki/b/comb.md"],
+        {"wiki/hive.md": ["Bee house", "wood"], "wiki/b/comb.md": ["bee-house", "How to/Comb"]},
+    )
+    assert wiki.named("wood").path == "wiki/a/wood.md"
+    assert wiki.named("how to/comb").path == "wiki/b/comb.md"
+    assert wiki.resolve(parse_target("Bee House"), "wiki/b/x.md").path == "wiki/b/comb.md"
+    assert wiki.named("bee house").candidates == ("wiki/b/comb.md", "wiki/hive.md")
 
 
 def test_markdowns_own_links_are_relative_to_the_page(wiki: Resolver) -> None:

@@ -209,13 +209,13 @@ def test_links_lead_both_ways_between_wikis_too(root: Path, cache: Path) -> None
         ("wiki/concepts/hive.md", "wiki/index.md"),
         ("wiki/index.md", "wiki/queen.md"),
     )
-    assert [row.link.target for row in found.dead] == ["nobody"]
+    assert [row.link.target for row in found.doubtful] == ["nobody"]
     assert backlinks(index, bees, "wiki/queen.md") == (
         ("bees", "wiki/index.md"), ("zoo", "wiki/lion.md"),
     )  # fmt: skip
     put(root, "bees/wiki/index.md", "# Bees\n[[hive]]\n")
     bees = index.known("bees")
-    assert read_relations(index, bees).dead == ()
+    assert read_relations(index, bees).doubtful == ()
     assert backlinks(index, bees, "wiki/queen.md") == (("zoo", "wiki/lion.md"),)
 
 

@@ -141,6 +141,7 @@ def _page(request: HttpRequest, ctx: WikiContext, here: Opened, path: str) -> Ht
         "can_edit": not page.is_cut and not page.problem,
         "backlinks": [_linking(ctx, here, *link) for link in links[:MOST_BACKLINKS]],
         "more_backlinks": max(0, len(links) - MOST_BACKLINKS),
+        "namesakes": [_shown(here, one) for one in here.known.resolver.namesakes(page.path)],
         "picture": graph.near(ctx.index, here.known, page.path),
         "graph_href": addresses.action_url(here.name, "graph", page=page.path),
         "feedback": [(one, feedback.stands(plain, one.anchor)) for one in kept.open],

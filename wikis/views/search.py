@@ -1,35 +1,14 @@
-"""Show search results, the graphs, a page's diagrams, and the choice between pages."""
+"""Show search results, the graphs, a page's frames, and the choice between pages."""
 
-from typing import Any
-
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils.csp import CSP
-from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from wikis import addresses, pages, search
 from wikis import graph as wiki_graph
 from wikis import render as rendering
-from wikis.views import base_context
+from wikis.views import base_context, frames
 from wikis.views.base_context import workspace_error_page
-
-DIGITS = 5
-# A diagram's frame is sandboxed: our own script draws in it, without access to anything, even its
-# session.
-SHUT_IN: dict[str, Any] = {
-    "default-src": [CSP.NONE],
-    "script-src": [CSP.SELF],
-    "style-src": [CSP.SELF, CSP.UNSAFE_INLINE],
-    "img-src": ["data:"],
-    "font-src": ["data:"],
-    "sandbox": ["allow-scripts"],
-    "frame-ancestors": [CSP.SELF],
-    "base-uri": [CSP.NONE],
-    "form-action": [CSP.NONE],
-}
 
 
 @require_safe
@@ -82,22 +61,16 @@ def graph(request: HttpRequest, name: str) -> HttpResponseBase:
 
 
 @require_safe
-@xframe_options_sameorigin
-@csp_override(SHUT_IN)
 @workspace_error_page
-def diagram(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
-    """Show the frame that draws diagram number ``?n=`` of a page; without script, its source."""
+def frame(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
+    """Show the frame ``?n=`` of a page: a diagram, or the preview of a page or picture."""
     ctx = base_context.get_wiki_context(request)
     here = base_context.open_wiki_page(ctx, name)
-    number = request.GET.get("n", "0")
     page = pages.read_page(here.wiki, path)
-    source = None
-    if number.isdecimal() and len(number) <= DIGITS:
-        source = rendering.diagram(ctx.index, here.known, page, int(number))
-    if source is None:
+    found = rendering.frame_content(ctx.index, here.known, page, request.GET.get("n", ""))
+    if found is None:
         raise Http404
-    context = {"source": source, "library": settings.JENNY_MERMAID}
-    return render(request, "wikis/diagram.html", context)
+    return frames.frame_page(request, *found)
 
 
 @require_safe

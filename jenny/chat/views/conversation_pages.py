@@ -4,11 +4,9 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
@@ -27,13 +25,13 @@ from jenny.chat.services.send_message import LONGEST
 from jenny.chat.stream import Position
 from jenny.chat.tools import tools_of
 from jenny.chat.views.conversation_list import rail_of
-from jenny.chat.workspace_links import diagram_source
+from jenny.chat.workspace_links import frame_content
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages as wikis
 from wikis.errors import WikiError
+from wikis.views import frames
 from wikis.views.base_context import WITH_FRAMES
-from wikis.views.search import SHUT_IN
 
 # Messages of one window; older ones are loaded by scrolling.
 WINDOW = 60
@@ -107,17 +105,14 @@ def thread(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 
 
 @require_safe
-@xframe_options_sameorigin
-@csp_override(SHUT_IN)
-def diagram(request: HttpRequest, conversation_id: UUID, name: str) -> HttpResponse:
-    """Show the frame that draws a diagram of an answer; without script, its source."""
+def frame(request: HttpRequest, conversation_id: UUID, name: str) -> HttpResponseBase:
+    """Show the frame of a diagram, or of the preview of a page or picture, of an answer."""
     chat = access.conversation(request, conversation_id)
-    texts = Block.objects.filter(message__conversation=chat, text__contains="mermaid")
-    source = diagram_source(texts.order_by("-pk").values_list("text", flat=True), name)
-    if source is None:
+    texts = Block.objects.filter(message__conversation=chat, html__contains=f"/{name}/")
+    found = frame_content(texts.order_by("-pk").values_list("text", flat=True), name)
+    if found is None:
         raise Http404
-    context = {"source": source, "library": settings.JENNY_MERMAID}
-    return render(request, "wikis/diagram.html", context)
+    return frames.frame_page(request, *found)
 
 
 def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def test_a_page_shows_what_was_written(client: Client, bees: Path) -> None:
     )
     assert "<msup>" in page
     assert 'checked=""' in page
-    assert '<iframe class="diagram" src="/wiki/diagram/bees/wiki/concepts/hive.md/?n=0"' in page
+    assert '<iframe class="diagram" src="/wiki/frame/bees/wiki/concepts/hive.md/?n=' in page
     assert ">concept</span>" in page
     assert "#box" in page
     assert "2026-04-02" in page
@@ -107,10 +107,13 @@ def test_a_page_shows_what_was_written(client: Client, bees: Path) -> None:
 def test_targets_that_are_missing_or_unclear_can_be_seen_and_settled(
     client: Client, bees: Path
 ) -> None:
-    """A missing one leads to writing it, an unclear one to the choice; code has no links."""
+    """A missing one leads to writing it, an unclear one to the nearest page, which names the
+    others; code has no links."""
     page = get(client, "/wikis/bees/")
     assert 'class="wiki-link missing" href="/wiki/new/bees/?page=nobody"' in page
-    assert 'class="wiki-link unclear" href="/wiki/choose/bees/?page=note"' in page
+    near = re.search(r'class="wiki-link unclear" href="([^"]*)" title="2 pages are called so', page)
+    assert near is not None
+    assert "Another page has this name: <a" in get(client, near[1])
     assert 'href="/wikis/zoo/lion.md"' in page
     assert "<code>[[no]]</code>" in page
     put(bees.parent.parent, "bees/wiki/gone.md", "[plan](plan.pdf) ![chart](chart.png) [x](hive)\n")
@@ -213,7 +216,7 @@ def test_whatever_is_in_a_page_it_loads_and_nothing_runs(
     assert 'evil.example/x.png">' not in bare
     for frame in re.findall(r"<iframe[^>]*>", bare):
         assert 'sandbox="allow-scripts"' in frame
-        assert 'src="/wiki/diagram/' in frame
+        assert 'src="/wiki/frame/' in frame
     assert file.read_bytes() == data
     assert get(client, "/wiki/search/?q=evil")
     assert get(client, "/wiki/graph/bees/")
@@ -233,7 +236,10 @@ def test_a_header_that_cannot_be_read_is_said_and_left(
 
 def test_a_diagram_stands_in_a_frame_that_reaches_nothing(client: Client, bees: Path) -> None:
     """Its policy allows our script and nothing else; its source is text."""
-    answer = client.get("/wiki/diagram/bees/wiki/concepts/hive.md/?n=0")
+    page = get(client, "/wikis/bees/concepts/hive.md")
+    frame = re.search(r'src="(/wiki/frame/[^"]*)"', page)
+    assert frame is not None
+    answer = client.get(frame[1])
     assert answer.status_code == 200
     policy = answer["Content-Security-Policy"]
     assert "sandbox allow-scripts" in policy
@@ -241,10 +247,8 @@ def test_a_diagram_stands_in_a_frame_that_reaches_nothing(client: Client, bees: 
     assert "connect-src" not in policy
     assert answer["X-Frame-Options"] == "SAMEORIGIN"
     assert "a --&gt; b" in answer.text
-    for number in ("1", "-1", "x", "9" * 50):
-        assert (
-            client.get(f"/wiki/diagram/bees/wiki/concepts/hive.md/?n={number}").status_code == 404
-        )
+    for name in ("", "0", "x", "9" * 50):
+        assert client.get(f"/wiki/frame/bees/wiki/concepts/hive.md/?n={name}").status_code == 404
     page = client.get("/wikis/bees/concepts/hive.md")
     assert "frame-src 'self'" in page["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in page["Content-Security-Policy"]

@@ -1,0 +1,144 @@
+"""A page that somebody wrote in Obsidian shows what it shows there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from tests.support.html import Seen
+from tests.wikis.conftest import get, put
+from wikis.render import EMBED_CHARS, EMBED_DEPTH, MOST_EMBEDS
+
+
+@pytest.fixture
+def vault(root: Path) -> Path:
+    """A wiki with pages that show each other."""
+    put(
+        root,
+        "v/wiki/index.md",
+        "# V\n\n![[Hive]]\n\n![[hive#Wood]]\n\n![[hive#^b1]]\n\nIn ![[hive]] words\n\n"
+        "![[Pic.png|120]] ![[pic.png|a cat|40x30]]\n\n![[nobody]]\n\n"
+        "%% secret %%See #bees/wild, #12 and [[Bee house]], [[hive#^b1]]\n",
+    )
+    put(
+        root,
+        "v/wiki/a/hive.md",
+        "---\naliases: [Bee house, Skep]\ntags: [bees]\n---\n# Hive\n\nAll of it ^b1\n\n"
+        "## Wood\n\nOak %%and a secret%%\n\n## Rest\n\nNothing else\n",
+    )
+    put(root, "v/wiki/a/pic.png", b"\x89PNG\r\n")
+    return root / "wikis/v"
+
+
+def article(page: str) -> str:
+    """The text of the page."""
+    found = re.search(r'<article class="prose wiki-text"[^>]*>(.*?)</article>', page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_embeds_show_pages_parts_and_pictures(client: Client, vault: Path) -> None:
+    """A page, what is below a heading, a block; within words, or missing, it is a link."""
+    text = article(get(client, "/wikis/v/"))
+    whole, wood, block = re.findall(r'<div class="embed">(.*?)\n</div>\n', text, re.DOTALL)
+    assert "All of it" in whole
+    assert "Nothing else" in whole
+    assert "Oak" in wood
+    assert "Nothing else" not in wood
+    assert "All of it" in block
+    assert "Wood" not in block
+    for part in (whole, wood, block):
+        assert '<p class="embed-title"><a class="wiki-link" href="/wikis/v/a/hive.md' in part
+        assert ' id="h-' not in part
+    assert 'In <a class="wiki-link"' in text
+    assert 'class="wiki-link missing"' in text
+    assert '<img src="/files/raw/wikis/v/wiki/a/pic.png/" alt="Pic" width="120">' in text
+    assert 'alt="a cat" width="40" height="30">' in text
+    assert "secret" not in text
+
+
+def test_tags_aliases_and_block_ids(client: Client, vault: Path) -> None:
+    """A tag leads to a search that finds its page, an alias to its page, an id to its block."""
+    text = article(get(client, "/wikis/v/"))
+    found = re.search(r'<a class="tag" href="(/wiki/search/[^"]*)"[^>]*>#bees/wild</a>', text)
+    assert found is not None
+    assert ">V<" in get(client, found[1].replace("&amp;", "&"))
+    assert 'class="tag"' not in text.partition("#12")[2]
+    assert 'href="/wikis/v/a/hive.md" rel="noopener nofollow">Bee house</a>' in text
+    assert 'href="/wikis/v/a/hive.md#b-b1"' in text
+    page = get(client, "/wikis/v/a/hive.md")
+    assert 'id="b-b1"' in page
+    assert "^b1" not in article(page)
+    assert "Also called Bee house, Skep" in page
+    assert "Hive" in get(client, "/wiki/search/?wiki=v&q=skep")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"index": "![[index]]"},
+        {"index": "![[#Top]]\n\n# Top\n\n![[#Top]]"},
+        {"index": "![[b]]", "b": "![[c]]", "c": "![[index]]\n\n![[b]]\n\n![[c]]"},
+        {"index": "![[b#X]]", "b": "# X\n\n![[index#Y]]\n\n![[b#x]]"},
+    ],
+)
+def test_no_page_is_shown_within_itself(client: Client, root: Path, texts: dict[str, str]) -> None:
+    """Circles end in links."""
+    for name, text in texts.items():
+        put(root, f"v/wiki/{name}.md", text)
+    text = article(get(client, "/wikis/v/"))
+    assert text.count('<div class="embed">') <= EMBED_DEPTH
+    assert re.search(r"<a class=\"wiki-link[^>]*>(?!.*embed-title)", text, re.DOTALL)
+
+
+def test_embeds_are_bounded(client: Client, root: Path) -> None:
+    """In depth, number and size; the rest are links."""
+    for number in range(8):
+        put(root, f"v/wiki/d{number}.md", f"level{number}\n\n![[d{number + 1}]]\n")
+    put(root, "v/wiki/many.md", "![[one]]\n\n" * 200)
+    put(root, "v/wiki/one.md", "word\n")
+    put(root, "v/wiki/twice.md", "![[big]]\n\n![[big|again]]\n")
+    put(root, "v/wiki/big.md", "![[one]]\n\n" + "word " * (EMBED_CHARS // 8))
+    put(root, "v/wiki/bomb0.md", "x\n\n" + "![[bomb1]]\n\n" * 100)
+    put(root, "v/wiki/bomb1.md", "y\n\n" + "![[bomb2]]\n\n" * 100)
+    put(root, "v/wiki/bomb2.md", "z\n\n" + "![[one]]\n\n" * 100)
+    assert article(get(client, "/wikis/v/d0.md")).count("level") == 1 + EMBED_DEPTH
+    for name, count in (("many", MOST_EMBEDS), ("twice", 2), ("bomb0", MOST_EMBEDS)):
+        assert article(get(client, f"/wikis/v/{name}.md")).count('class="embed"') == count
+
+
+def test_hostile_pages_stay_harmless_within_others(client: Client, root: Path) -> None:
+    """Names, labels, ids and tags are text; no page of another workspace or place is shown."""
+    (root / "USER.md").write_text("not for a wiki\n")
+    put(root, "v/wiki/evil.md", "<script>alert(1)</script> <img src=x onerror=alert(1)>\n")
+    put(
+        root,
+        "v/wiki/index.md",
+        "![[evil|<img src=x onerror=alert(1)>]]\n\n![[../../../USER]]\n\n![[/etc/passwd]]\n\n"
+        '![["><script>alert(1)</script>]]\n\n#a"onclick=alert(1) #<b>\n\nx ^a"b\n\n'
+        "![[evil.png|100000x1]]\n\n![[javascript:alert(1)]]\n",
+    )
+    text = article(get(client, "/wikis/v/"))
+    faults = Seen(text).faults
+    assert [fault for fault in faults if not fault.startswith("id b-")] == []
+    assert 'class="embed"' in text
+    assert "not for a wiki" not in text
+    assert "root:" not in text
+
+
+def test_previews_of_pages_are_in_frames_that_reach_nothing(client: Client, root: Path) -> None:
+    """HTML and SVG are shown without script, net, forms and session; their source stays text."""
+    source = "<h1 onclick=x>Hi</h1><script>alert(1)</script>\n"
+    put(root, "v/wiki/index.md", f"```html\n{source}```\n\n```svg\n<svg onload=x></svg>\n```\n")
+    text = article(get(client, "/wikis/v/"))
+    frames = re.findall(r'<iframe class="preview" src="([^"]*)" sandbox=""', text)
+    assert len(frames) == 2
+    answer = client.get(frames[0])
+    assert answer.content.decode() == source
+    policy = answer["Content-Security-Policy"]
+    assert re.search(r"(^|; )sandbox(;|$)", policy)
+    assert "default-src 'none'" in policy
+    assert "script" not in policy
+    assert answer["X-Frame-Options"] == "SAMEORIGIN"
+    assert client.get(frames[0][:-1]).status_code == 404
