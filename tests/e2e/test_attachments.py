@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.conftest import idle, new_words, only_for
 from tests.e2e.test_look import faults, options, overflow
@@ -118,8 +118,12 @@ def test_progress_is_shown_and_the_message_waits_for_it(
     """While a file is on its way its row has a bar; a message sent meanwhile goes with the file."""
     page = signed_in()
     page.goto(f"/chat/{chat}/")
-    held: list = []
-    page.route("**/attach", held.append)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/attach", hold)
     page.get_by_label("Attach files").set_input_files(made(tmp_path)[1:])
     bar = page.get_by_role("progressbar", name="Upload of plan.pdf")
     expect(bar).to_be_visible()

@@ -94,14 +94,14 @@ def _files(
     :raises WorkspaceError: one that came with the form is not accepted.
     """
     account = accounts.account(request)
+    wanted = set(request.POST.get("attachments", "").split())
     for file in request.FILES.getlist("files"):
-        if file:
-            attachments.receive_file(account, workspace, chat, file, uuid4().hex)
+        row = attachments.receive_file(account, workspace, chat, file, uuid4().hex)
+        wanted.add(str(row.pk))
+    if not wanted:
+        return []
     there = attachments.waiting_for(account, workspace, chat)
-    if "attachments" not in request.POST:
-        return there if request.FILES else []
-    named = set(request.POST["attachments"].split())
-    return [row for row in there if str(row.pk) in named]
+    return [row for row in there if str(row.pk) in wanted]
 
 
 def _kind(request: HttpRequest) -> str:
