@@ -46,6 +46,7 @@ PURPOSES = {
     "prompts": "Your own instructions for Dream, the nightly clean-up of memory.",
     "prompts/dream.md": "Your own instructions for Dream, in place of the built-in ones.",
     "skills": "Ways of doing something that Jenny has learnt, a folder each.",
+    "uploads": "Files that you sent in messages, by day.",
     "wikis": "Your wikis, a folder of pages each.",
 }
 type Order = Literal["name", "size", "changed"]

@@ -17,12 +17,17 @@ from jenny.agent import provider
 from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import AgentError, Cancelled, ProviderFault
 from jenny.agent.limits import Limits
-from jenny.agent.messages import Message, Text
+from jenny.agent.messages import Image, Message, Text
 from jenny.agent.preset import Endpoint, Preset
 from jenny.agent.reply import Counted, StepEnd
 from jenny.agent.tokens import Usage
 
 QUESTION = "Answer with the one word: hello."
+# 64 × 64 white pixels, to see whether the model takes pictures.
+_PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAEAAAABAAQAAAACCEkxzAAAAFElEQVR4nGP8zwABTAyjjFEGyQwAzx8Bf2TeB3QAAAAA"
+    "SUVORK5CYII="
+)
 MAX_TOKENS = 64
 SECONDS = 30.0
 # Extra time for starting the process on a busy machine.
@@ -42,12 +47,13 @@ def test_connection_now(endpoint: Endpoint, preset: Preset) -> Answer:
     limits = Limits(max_output_tokens=MAX_TOKENS, seconds=SECONDS, first_byte_seconds=SECONDS)
     started = time.monotonic()
     usage: Usage | None = None
+    source = provider.Provider(endpoint, preset)
     with CancellationToken() as watch:
         watch.limit(SECONDS)
         try:
-            for event in provider.Provider(endpoint, preset).stream(
+            for event in source.stream(
                 system=[],
-                messages=[Message("user", (Text(QUESTION),))],
+                messages=[Message("user", (Image("image/png", _PICTURE, "."), Text(QUESTION)))],
                 tools=[],
                 watch=watch,
                 limits=limits,
@@ -63,6 +69,8 @@ def test_connection_now(endpoint: Endpoint, preset: Preset) -> Answer:
             return Answer(ok=False, message=_silence(preset))
     seconds = time.monotonic() - started
     said = f"{preset.model} answered in {seconds:.1f} seconds."
+    if not source.takes_pictures:
+        said += " It takes no pictures: it is sent their names and paths."
     return Answer(ok=True, message=said, usage=usage)
 
 
@@ -70,7 +78,12 @@ def test_in_subprocess(endpoint: Endpoint, preset: Preset) -> Answer:
     """Ask the model in a process of its own, and return any failure there as an answer."""
     plain = {
         "endpoint": {"base_url": endpoint.base_url, "key": endpoint.key},
-        "preset": {"name": preset.name, "model": preset.model, "temperature": preset.temperature},
+        "preset": {
+            "name": preset.name,
+            "model": preset.model,
+            "temperature": preset.temperature,
+            "takes_pictures": preset.takes_pictures,
+        },
     }
     try:
         done = subprocess.run(  # noqa: S603 - our own module, nothing of it from a form

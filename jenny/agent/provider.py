@@ -34,6 +34,8 @@ OPTIONAL = {
     "lists": "{host} takes messages only as plain text; they were sent that way.",
     "stream": "{host} does not stream; the reply comes in one piece.",
 }
+# A server that takes plain text alone takes no pictures either.
+_NO_PICTURES = frozenset({"images", "lists"})
 _SHORTER = "“{model}” writes at most {tokens} tokens at once; the limit was lowered to that."
 
 
@@ -88,8 +90,7 @@ def build_request(
         "messages": to_wire(
             messages,
             thinking="thinking" not in without.parameters,
-            # A server that takes plain text alone takes no pictures either.
-            images=preset.takes_pictures and not without.parameters & {"images", "lists"},
+            images=preset.takes_pictures and not without.parameters & _NO_PICTURES,
         ),
     }
     if tools and "tools" not in without.parameters:
@@ -368,6 +369,12 @@ class Provider:
     def window(self) -> int | None:
         """Return the tokens that the model reads at once, when its server named them lately."""
         return _refused.get(self._name).window
+
+    @property
+    def takes_pictures(self) -> bool:
+        """False when the preset says so, or the model refused one lately."""
+        refused = _refused.get(self._name).parameters
+        return self.preset.takes_pictures and not refused & _NO_PICTURES
 
     @property
     def host(self) -> str:

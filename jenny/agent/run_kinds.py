@@ -88,7 +88,9 @@ RUN_KINDS = _table(
         "personal",
         usage="chat",
         label="Chat",
-        privacy="Your message and the conversation it stands in, SOUL.md, USER.md, AGENTS.md and "
+        privacy="Your message with its files (pictures scaled and without the place they were "
+        "taken at, of texts what fits) and the conversation it stands in, SOUL.md, USER.md, "
+        "AGENTS.md and "
         "memory/MEMORY.md whole, what the history holds that Dream has not read, the skills, and "
         "whatever Jenny's tools read on the way: files of this workspace, passages of earlier "
         "conversations that fit, results of Python. In a "
@@ -171,7 +173,7 @@ RUN_KINDS = _table(
     RunKind(
         "test",
         label="Tests of a connection",
-        privacy="One fixed sentence: “Answer with the one word: hello.”",
+        privacy="One fixed sentence, “Answer with the one word: hello.”, and a white picture.",
     ),
 )
 

@@ -12,6 +12,7 @@ import logging
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from jenny.documents.file_types import FileType
 _CPU_SECONDS = 30
 _SECONDS = 60.0
 _MEMORY_BYTES = 3 << 29
+# Files that one process has read at the same time; each may take the memory above.
+_SIDE_BY_SIDE = threading.BoundedSemaphore(2)
 _ROOT = Path(__file__).parents[2]
 # Characters of the order on standard input.
 _LONGEST_ORDER = 20_000_000
@@ -66,15 +69,16 @@ def read_file(
         return _reading(found, found.problem)
     order = {"path": str(path), "name": name, "first": first, "chars": chars, "pictures": pictures}
     try:
-        done = subprocess.run(  # noqa: S603 - our own module; the path is an argument in JSON
-            [sys.executable, "-m", __name__],
-            input=json.dumps(order),
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            cwd=_ROOT,
-            check=False,
-        )
+        with _SIDE_BY_SIDE:
+            done = subprocess.run(  # noqa: S603 - our own module; the path is in JSON
+                [sys.executable, "-m", __name__],
+                input=json.dumps(order),
+                capture_output=True,
+                text=True,
+                timeout=_SECONDS,
+                cwd=_ROOT,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return _reading(found, "Reading it takes too long.")
     try:

@@ -175,7 +175,7 @@ def _disk(person: Account, workspace: Workspace, found: Config) -> dict[str, Any
         disk_part("of these, versions of the memory files", "for good", [versions]),
         disk_part("Its snapshots", snapshots, [data.snapshots / f"{workspace.pk}.git"]),
         disk_part("Its trash", in_trash, [data.trash / str(workspace.pk)]),
-        disk_part("Uploads that broke off", in_parts, [data.uploads / str(person.pk)]),
+        disk_part("Uploads that broke off, or wait", in_parts, [data.uploads / str(person.pk)]),
     ]
     other = person.workspaces(manager="all_objects").exclude(pk=workspace.pk)
     if roots := [row.root for row in other]:

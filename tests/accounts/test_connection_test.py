@@ -34,6 +34,26 @@ def test_a_model_that_answers_is_told_in_words(server: ModelServer) -> None:
     assert "tools" not in request.json
 
 
+def test_a_model_that_takes_no_pictures_is_found_out(server: ModelServer) -> None:
+    """The test tries a picture, and says when the model is to get names and paths instead."""
+    server.script(Fail(400, "invalid_request_error", "This model does not support images"))
+    server.script(Say("hello"))
+    answer = connection_test.test_in_subprocess(Endpoint(server.url, KEY), PRESET)
+    assert answer.ok
+    assert "It takes no pictures" in answer.message
+    server.script(Say("hello"))
+    blind = Preset(name="p", model="scripted-model", takes_pictures=False)
+    assert (
+        "It takes no pictures"
+        in connection_test.test_in_subprocess(Endpoint(server.url, KEY), blind).message
+    )
+    kinds = [
+        [part["type"] for part in request.json["messages"][0]["content"]]
+        for request in server.requests
+    ]
+    assert kinds == [["image", "text"], ["text", "text"], ["text", "text"]]
+
+
 @pytest.mark.parametrize(
     ("fail", "said"),
     [
