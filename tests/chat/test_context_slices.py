@@ -37,6 +37,7 @@ class Row:
     context: str = ""
     created_at: datetime = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
     blocks: Blocks = field(default_factory=Blocks)
+    attachments: Blocks = field(default_factory=Blocks)
     turn: None = None
 
 

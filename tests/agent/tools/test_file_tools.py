@@ -60,8 +60,7 @@ def test_a_line_longer_than_a_page_is_cut_and_said_to_be(root: Path, call: Call)
         ("MEMORY.md", "There is “memory/MEMORY.md”."),
         ("memory/memry.md", "There is “memory/MEMORY.md”."),
         ("memory", "is a folder"),
-        ("binary", "is no text file (5 bytes)"),
-        ("latin", "is no text file"),
+        ("binary", "(Binary file, 5 bytes) cannot be read as text."),
         ("huge", "21,000,000 bytes"),
         ("", "is a folder"),
     ],
@@ -71,7 +70,6 @@ def test_what_cannot_be_read_is_said_with_its_reason(
 ) -> None:
     """Missing, binary and oversize files give a sentence, never a fault."""
     (root / "binary").write_bytes(b"\x00\x01\x02ab")
-    (root / "latin").write_bytes("é".encode("latin-1"))
     with (root / "huge").open("wb") as file:
         file.truncate(21_000_000)
     outcome = call("read_file", path=path)
@@ -181,6 +179,13 @@ def test_an_edit_shows_what_stands_there_now(root: Path, call: Call) -> None:
     assert outcome.ok
     assert "    3\tLikes “brief” answers." in outcome.content
     assert (root / "USER.md").read_text() == "# User\n\nLikes “brief” answers.\n"
+
+
+def test_a_text_in_an_older_coding_is_read(root: Path, call: Call) -> None:
+    """It can be read as a document is; it cannot be edited, since that would change its coding."""
+    (root / "latin.txt").write_bytes("Grüße aus Köln\n".encode("latin-1"))
+    assert "Grüße aus Köln" in call("read_file", path="latin.txt").content
+    assert "no text file" in call("edit_file", path="latin.txt", old_text="G", new_text="g").content
 
 
 def test_an_edit_that_does_not_fit_writes_nothing(root: Path, call: Call) -> None:
