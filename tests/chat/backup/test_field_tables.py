@@ -11,7 +11,7 @@ from django.db.models import Field, Model
 from jenny.accounts.models import Account, Workspace
 from jenny.chat.backup import conversations as talks_of
 from jenny.chat.backup import fields as talks
-from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Turn
+from jenny.chat.models import Attachment, Block, Branch, Conversation, Message, Summary, Turn
 from jenny.chat.services import conversation_export, conversation_import
 from jenny.workspace.backup.rows import Field as FieldOfBackup
 from jenny.workspace.backup.writer import json_line
@@ -21,6 +21,7 @@ from memory.services import backup_tables
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WHENS = ("created_at", "started_at", "ended_at")
 KINDS: dict[type[Model], dict] = {
+    Attachment: talks.ATTACHMENT,
     Conversation: talks.TABLE.kinds["conversation"],
     Branch: talks.TABLE.kinds["branch"],
     Turn: talks.TABLE.kinds["turn"],
@@ -37,7 +38,20 @@ PARENT = "The rows of a conversation follow it."
 LEASE = "It belongs to a process of this machine."
 STREAM = "It numbers what open pages were told."
 NUMBER = "The row is known by other values, and gets a number of its own."
+PICTURE = "It is made again from the file, which is in the workspace."
 LEFT_OUT = {
+    "chat.Attachment.id": NUMBER,
+    "chat.Attachment.workspace": OWNER,
+    "chat.Attachment.account": "Accounts do not travel.",
+    "chat.Attachment.conversation": PARENT,
+    "chat.Attachment.message": "It is in the row of its message.",
+    "chat.Attachment.upload": "A file that waits to be sent was not said.",
+    "chat.Attachment.pages": "A file that waits to be sent was not said.",
+    "chat.Attachment.has_more": "A file that waits to be sent was not said.",
+    "chat.Attachment.created_at": "It is asked only of a file that waits to be sent.",
+    "chat.Attachment.picture": PICTURE,
+    "chat.Attachment.picture_type": PICTURE,
+    "chat.Attachment.thumbnail": PICTURE,
     "chat.Branch.conversation": PARENT,
     "chat.Message.conversation": PARENT,
     "chat.Message.event_number": STREAM,
