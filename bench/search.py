@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.harness import Bar, Row, percentile
 from bench.instance import scratch_folder
 from bench.wikis import make_pages
-from jenny.chat.services.memory_eval.benchmarks import Texts, measure, read_benchmark
+from jenny.chat.services.memory_eval.stories import Texts, measure, read_benchmark
 from jenny.search import Index, Passage, SqliteStore
 from memory import search_sources
 from memory.history import log

@@ -44,7 +44,7 @@ TABLES: dict[str, str] = {}
 NOT_PLAIN = {
     "jenny.broker": "the connection to Redis",
     "jenny.chat.stream": "the client of Redis",
-    "jenny.chat.context_slices": "rows of the conversation",
+    "jenny.db_connections": "the connection to the database",
 }
 # Classes that belong into ``models``, by the end of a base's name.
 MODEL_BASES = ("Model", "Manager", "QuerySet", "AbstractUser", "AbstractBaseUser")

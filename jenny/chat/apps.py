@@ -20,7 +20,7 @@ class ChatConfig(AppConfig):
         # These imports need the models, which are loaded only now.
         from jenny.accounts.services import notices  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services import dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.services.spoken_messages import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services.memory_links import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
         from memory.services import restores  # noqa: PLC0415 - apps are loaded first
 
         edited_entries.register(messages_gone)

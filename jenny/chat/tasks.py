@@ -8,16 +8,8 @@ from celery.worker.consumer import Consumer
 
 from jenny.agent.cancellation import OPEN_TOKENS
 from jenny.broker import enqueue
-from jenny.chat.services import (
-    consolidation,
-    gardener,
-    resume,
-    search,
-    titles,
-    turn_recovery,
-    turns,
-)
-from jenny.chat.services.turn_heartbeat import HEARTBEAT
+from jenny.chat.services import consolidation, gardener, search, titles, turn_recovery, turns
+from jenny.chat.services.turn_claims import HEARTBEAT
 
 
 @shared_task(name="chat.run_turn")
@@ -52,7 +44,7 @@ def take_in_and_run(run_id: int) -> None:
 
 @shared_task(name="chat.resume")
 def resume_waiting() -> None:
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
 
 
 @shared_task(name="chat.update_search_index")

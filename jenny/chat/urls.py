@@ -4,14 +4,11 @@ from django.urls import path
 
 from jenny.chat.views import (
     attachments,
-    changes,
-    consent,
     conversation_list,
     conversation_pages,
     conversations,
-    entries,
     events,
-    memory_actions,
+    memory,
     send,
     versions,
 )
@@ -41,7 +38,7 @@ urlpatterns = [
     path("chat/send", send.begin_conversation, name="begin"),
     path("chat/draft", send.first_draft, name="first_draft"),
     path("chat/<uuid:conversation_id>/", conversation_pages.conversation, name="conversation"),
-    path("chat/<uuid:conversation_id>/at/<int:message_id>", entries.at, name="at"),
+    path("chat/<uuid:conversation_id>/at/<int:message_id>", memory.at, name="at"),
     path("chat/<uuid:conversation_id>/thread", conversation_pages.thread, name="thread"),
     path(
         "chat/<uuid:conversation_id>/frame/<slug:name>/",
@@ -65,15 +62,15 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/export/<slug:ending>", conversations.export, name="export"),
     path("chat/<uuid:conversation_id>/seen", conversations.seen, name="seen"),
     path("chat/<uuid:conversation_id>/rename", conversations.rename, name="rename"),
-    path("chat/<uuid:conversation_id>/changes/<int:turn_id>", changes.changes, name="changes"),
+    path("chat/<uuid:conversation_id>/changes/<int:turn_id>", memory.changes, name="changes"),
     path(
         "chat/<uuid:conversation_id>/asks/<int:request_id>",
-        consent.asked,
+        memory.asked,
         name="consent",
     ),
-    path("chat/<uuid:conversation_id>/remember", memory_actions.remember, name="remember"),
-    path("chat/<uuid:conversation_id>/back/<str:ids>", memory_actions.back, name="back"),
+    path("chat/<uuid:conversation_id>/remember", memory.remember, name="remember"),
+    path("chat/<uuid:conversation_id>/back/<str:ids>", memory.back, name="back"),
     path("chat/<uuid:conversation_id>/keep", conversations.keep_temporary_chat, name="keep"),
     path("chat/<uuid:conversation_id>/delete", conversations.delete, name="delete"),
-    path("memory/history/<int:cursor>/", entries.entry, name="entry"),
+    path("memory/history/<int:cursor>/", memory.entry, name="entry"),
 ]

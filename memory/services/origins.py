@@ -10,13 +10,13 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from jenny.accounts.models import Workspace
+from jenny.db_connections import release_db_connection
 from jenny.workspace import ledger_queue, retention
 from jenny.workspace.errors import WorkspaceError
 from memory import provenance
 from memory.history import reader
 from memory.models import LineOrigin, TurnChange
 from memory.provenance import PAGE, Writing, unpack_content
-from memory.services.dream.db_connection import release_db_connection
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.prepared_statements import Prepared, Slot, uuid_slot
+from jenny.db_connections import release_db_connection
 from jenny.workspace import flag_files, paths
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WriteFailed, reason_of
@@ -27,7 +28,6 @@ from memory.approvals import overlay
 from memory.approvals.diff import is_alike
 from memory.approvals.values import SETTING, Act, Kind, Mode, Piece, Staged, Waiting
 from memory.models import DreamRun, StagedHunk
-from memory.services.dream.db_connection import release_db_connection
 from memory.services.staged_facts import Ended, archive_changes, keep_facts
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered

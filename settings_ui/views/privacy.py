@@ -11,7 +11,7 @@ from jenny.accounts.models import Workspace
 from jenny.accounts.services import usage
 from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
-from jenny.chat.services import resume
+from jenny.chat.services import turn_recovery
 from jenny.workspace import config
 from jenny.workspace.errors import WorkspaceError
 from memory.services.dream import scheduler
@@ -62,7 +62,7 @@ def _said(workspace: Workspace, *, wants: bool, changed: bool) -> str:
     if not changed:
         return "Model calls were not paused."
     scheduler.catch_up(workspace)
-    going = resume.resume(workspace)
+    going = turn_recovery.resume(workspace)
     if not going:
         return "Model calls are resumed."
     if going == 1:

@@ -12,7 +12,7 @@ from jenny.accounts import access
 from jenny.accounts.models import Account, UsageDay
 from jenny.accounts.services import usage as account_usage
 from jenny.agent.run_kinds import usage_label
-from jenny.chat.services import resume
+from jenny.chat.services import turn_recovery
 from memory.services.dream import scheduler
 from settings_ui import plots, usage
 from settings_ui.forms import CapsForm
@@ -64,7 +64,7 @@ def _go_on(person: Account) -> str:
     for row in person.workspaces(manager="objects").exclude(folder_made_at=None):
         if not account_usage.why_calls_wait(row):
             scheduler.catch_up(row)
-            going += resume.resume(row)
+            going += turn_recovery.resume(row)
     if not going:
         return ""
     count = "One conversation goes" if going == 1 else f"{going:,} conversations go"

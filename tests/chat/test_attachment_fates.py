@@ -10,20 +10,20 @@ from django.conf import settings
 
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.messages import Image
-from jenny.chat import context_slices, model_messages
-from jenny.chat.backup import conversations
+from jenny.chat import backup
 from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services import (
     attachments,
     branches,
+    context_window,
+    conversation_backup,
     conversation_documents,
-    conversation_export,
-    conversation_import,
     deletion,
+    model_context,
     send_message,
-    temporary_chats,
+    shared_messages,
 )
-from jenny.chat.services.message_history import load_history
+from jenny.chat.services.model_context import load_history
 from jenny.workspace import trash
 from memory.history.transcript import formatted
 from tests.support import files
@@ -62,7 +62,7 @@ def sent(owner: Account, text: str = "Look", kind: str = "personal", **more: Any
 
 def pictures(chat: Conversation) -> list[Image]:
     """The pictures of the requests of *chat*."""
-    rows = model_messages.messages(load_history(Conversation.objects.get(pk=chat.pk)))
+    rows = model_context.messages(load_history(Conversation.objects.get(pk=chat.pk)))
     return [part for row in rows for part in row.parts if isinstance(part, Image)]
 
 
@@ -96,14 +96,14 @@ def test_a_backup_has_what_was_sent(owner: Account) -> None:
     """Names, paths and texts travel with the messages, the files with the workspace."""
     message = sent(owner)
     workspace = owner.current_workspace
-    lines = [json.loads(json.dumps(row)) for row in conversation_export.rows(workspace)]
+    lines = [json.loads(json.dumps(row)) for row in conversation_backup.export_rows(workspace)]
     other = Workspace.make(owner, "other")
     other.make_folder()
     for row in message.attachments.all():
         place = other.root / row.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes((workspace.root / row.path).read_bytes())
-    conversation_import.merge(other, conversations.talks(lines))
+    conversation_backup.merge(other, backup.talks(lines))
     chat = Conversation.objects.get(workspace=other)
     found = chat.messages.get(kind="user").attachments.order_by("pk")
     assert [row.path for row in found] == [row.path for row in message.attachments.order_by("pk")]
@@ -115,17 +115,17 @@ def test_a_backup_has_what_was_sent(owner: Account) -> None:
 def test_a_backup_from_before_has_none(owner: Account) -> None:
     """Messages of older backups came without attachments."""
     sent(owner)
-    rows = conversation_export.rows(owner.current_workspace)
+    rows = conversation_backup.export_rows(owner.current_workspace)
     lines = [json.loads(json.dumps(row)) for row in rows]
     for line in lines:
         line.pop("attachments", None)
-    (talk,) = conversations.talks(lines)
+    (talk,) = backup.talks(lines)
     assert all(row["attachments"] == [] for row in talk.messages)
 
 
 def test_a_summary_gets_names_and_types(owner: Account) -> None:
     """What was said, and which files came with it: nothing of what is in them."""
-    spoken = context_slices.spoken(sent(owner, "Here is my boiler"))
+    spoken = context_window.spoken(sent(owner, "Here is my boiler"))
     assert spoken is not None
     text = formatted(spoken)
     assert "Here is my boiler" in text
@@ -172,7 +172,7 @@ def test_a_temporary_chat_takes_its_files_along(owner: Account) -> None:
     assert not any(place.exists() for place in places)
     assert not Attachment.objects.exists()
     kept = sent(owner, kind="temporary")
-    temporary_chats.keep_chat(kept.conversation)
+    shared_messages.keep_chat(kept.conversation)
     kept.conversation.refresh_from_db()
     deletion.delete_conversation(kept.conversation)
     assert all(place.exists() for place in places)
@@ -186,7 +186,7 @@ def test_a_project_keeps_its_files_to_itself(owner: Account) -> None:
     row = message.attachments.order_by("pk")[1]
     assert row.path.startswith("wikis/garden/uploads/")
     assert not (root / "uploads").exists()
-    rows = model_messages.messages(load_history(message.conversation), "wikis/garden")
+    rows = model_context.messages(load_history(message.conversation), "wikis/garden")
     texts = [part.text for one in rows for part in one.parts if hasattr(part, "text")]
     assert any('path="uploads/' in text for text in texts)
 

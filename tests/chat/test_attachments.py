@@ -18,7 +18,7 @@ from jenny.agent.demo.request import parse_request
 from jenny.agent.demo.rules import answer
 from jenny.agent.messages import to_wire
 from jenny.chat.attachment_texts import AttachedFile
-from jenny.chat.model_messages import user_message
+from jenny.chat.services.model_context import user_message
 from tests.model_server import Call, ModelServer, Request
 from tests.support import files
 from tests.support.chat import asked

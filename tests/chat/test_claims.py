@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from jenny.agent.errors import Cancelled
 from jenny.chat.models import Conversation, Message
 from jenny.chat.services import consolidation
-from jenny.chat.services.consolidation_claims import claimed, lease_key
+from jenny.chat.services.consolidation_state import claimed, lease_key
 from jenny.chat.tasks import enqueue_due_consolidations
 from memory.models import DreamRun
 from memory.services.dream import runs

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from jenny.chat.services.memory_eval.benchmarks import measure, read_benchmark
+from jenny.chat.services.memory_eval.stories import measure, read_benchmark
 
 
 def talk() -> dict[str, Any]:

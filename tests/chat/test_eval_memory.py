@@ -12,8 +12,7 @@ from django.core.management.base import CommandError
 from jenny.accounts.access import made_workspace
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, Message
-from jenny.chat.services.memory_eval.judge import judge_story
-from jenny.chat.services.memory_eval.play import Played
+from jenny.chat.services.memory_eval.judge import Played, judge_story
 from jenny.chat.services.memory_eval.stories import included, load_story
 from tests.model_server import ModelServer
 from tests.support.stack import environment_for, manage

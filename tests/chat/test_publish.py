@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from jenny.broker import redis_client
-from jenny.chat import events
+from jenny.chat import stream
 from jenny.chat.models import Conversation
 from jenny.chat.services import publish
 from jenny.chat.stream import Position
@@ -53,6 +53,6 @@ def test_a_redis_that_does_not_answer_is_waited_for_once(silence):
     and lose their leases."""
     for _ in range(20):
         publisher = publish.Publisher(Conversation(pk=uuid.uuid4()))
-        publisher.send(Position(1), lambda: [events.RESET], lambda: Position(2))
+        publisher.send(Position(1), lambda: [stream.RESET], lambda: Position(2))
     assert publish.PAUSE.is_on
     assert len(silence.connections) == 1

@@ -6,7 +6,7 @@ import pytest
 
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.services import branches, resume
+from jenny.chat.services import branches, turn_recovery
 from tests.support.stack import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -39,11 +39,11 @@ def pause(chat: Conversation, *, is_on: bool) -> None:
 def test_a_pause_lifted_in_the_file_lets_what_waits_go_on(chat):
     """As soon as the next look comes; while it lasts nothing is asked."""
     pause(chat, is_on=True)
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
     assert not chat.turns.filter(state=Turn.State.QUEUED).exists()
     pause(chat, is_on=False)
-    resume.resume_where_possible()
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
+    turn_recovery.resume_where_possible()
     assert chat.turns.filter(state=Turn.State.QUEUED).count() == 1
     assert chat.messages.get(kind=Message.Kind.USER).turn is None
 
@@ -56,7 +56,7 @@ def test_a_branch_does_not_answer_what_waits_in_its_source(chat):
     )
     new = branches.branch_off(chat, answer.pk)
     pause(chat, is_on=False)
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
     assert chat.turns.filter(state=Turn.State.QUEUED).count() == 1
     assert not new.turns.filter(state=Turn.State.QUEUED).exists()
 
@@ -65,10 +65,10 @@ def test_a_new_day_lets_what_waits_go_on(chat):
     """A limit that was used up holds no longer than its day."""
     chat.turns.update(reason="spent")
     Account.objects.update(max_tokens_per_day=0)
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
     assert not chat.turns.filter(state=Turn.State.QUEUED).exists()
     Account.objects.update(max_tokens_per_day=1_000)
-    resume.resume_where_possible()
+    turn_recovery.resume_where_possible()
     assert chat.turns.filter(state=Turn.State.QUEUED).count() == 1
 
 
@@ -76,6 +76,6 @@ def test_nothing_that_waits_costs_one_query(chat, django_assert_num_queries):
     """By its own index."""
     chat.turns.update(retried=True)
     with django_assert_num_queries(1):
-        resume.resume_where_possible()
+        turn_recovery.resume_where_possible()
     waiting = Turn.objects.filter(reason__in=("paused", "spent"), can_retry=True, retried=False)
     assert "turns_that_wait" in waiting.explain()

@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.run_kinds import RUN_KINDS
-from jenny.chat.model_messages import Said
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.prompt import turn_context
 from jenny.chat.services import search, turns
 from jenny.chat.services.command_replies import recall_facts
 from jenny.chat.services.deletion import delete_conversation
+from jenny.chat.services.model_context import Said
 from jenny.chat.services.turn_claims import Claimed
 from jenny.chat.tasks import update_search_index
 from jenny.chat.tools import toolbox_for

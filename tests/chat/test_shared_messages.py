@@ -6,7 +6,7 @@ import pytest
 
 from jenny.accounts.models import Account, Workspace
 from jenny.chat.models import Block, Branch, Conversation, Message, Summary, Turn
-from jenny.chat.services import branches, deletion, projects, temporary_chats
+from jenny.chat.services import branches, deletion, projects, shared_messages
 from jenny.chat.services.consolidation import rows_of
 from jenny.env import DataFolder
 from memory.history import log
@@ -135,8 +135,8 @@ def test_a_branch_does_not_count_the_entries_of_its_source(workspace):
     (workspace.root / "memory/.dream_cursor").write_text(str(number))
     branches.show_version(new, last(new), -1)
     assert unheard(new) == []
-    assert deletion.memory_of_conversation(new).read == 0
-    assert deletion.memory_of_conversation(source).read == 1
+    assert deletion.memory_of_conversations([new]).read == 0
+    assert deletion.memory_of_conversations([source]).read == 1
 
 
 @pytest.mark.parametrize("is_source_first", [True, False])
@@ -148,7 +148,7 @@ def test_what_two_kept_temporary_chats_share_is_given_once(workspace, is_source_
     say(source, "here")
     say(new, "there")
     for chat in (source, new) if is_source_first else (new, source):
-        assert temporary_chats.keep_chat(chat)
+        assert shared_messages.keep_chat(chat)
     assert sorted(unheard(source) + unheard(new)) == ["here", "one", "there"]
 
 

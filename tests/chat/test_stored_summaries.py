@@ -2,9 +2,9 @@
 
 import pytest
 
-from jenny.chat import stored_summaries
+from jenny.chat import prompt
 from jenny.chat.models import Conversation, Message, Summary
-from jenny.chat.services.prompts import stored_of
+from jenny.chat.services.model_context import stored_of
 from jenny.workspace.write_rules import Actor
 from memory.history import cursors, log
 from memory.history.entries import NewHistoryEntry
@@ -57,13 +57,13 @@ def test_the_newest_summaries_have_room(chat):
     """However long a conversation becomes, the block stays small; it says that older parts are
     left out, and one that is too long by itself is cut."""
     texts = [f"- [durable] Fact {number}. " + "x" * 3_000 for number in range(20)]
-    block = stored_summaries.block(texts)
+    block = prompt.block(texts)
     assert block is not None
     assert "Fact 19" in block.text
     assert "Fact 1." not in block.text
     assert "Older parts are left out" in block.text
-    assert len(stored_summaries.block(["y" * 100_000]).text) < 20_000
-    assert stored_summaries.block([]) is None
-    short = stored_summaries.shortened("[RAW] 2 messages\n" + "z" * 50_000)
+    assert len(prompt.block(["y" * 100_000]).text) < 20_000
+    assert prompt.block([]) is None
+    short = prompt.shortened("[RAW] 2 messages\n" + "z" * 50_000)
     assert short.startswith("[RAW] 2 messages")
     assert len(short) < 1_000

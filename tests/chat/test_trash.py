@@ -8,7 +8,7 @@ from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.services import deletion, search
-from jenny.chat.services.conversation_export import rows as backup_rows
+from jenny.chat.services.conversation_backup import export_rows as backup_rows
 from jenny.env import DataFolder
 from jenny.workspace import retention
 from settings_ui.services import accounts

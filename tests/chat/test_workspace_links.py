@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jenny.chat.workspace_links import WorkspaceLinks, mark_missing
+from jenny.chat.thread import WorkspaceLinks, mark_missing
 from jenny.markdown.render import render
 from jenny.markdown.streaming import StreamRenderer
 from tests.markdown.hostile import SAMPLES

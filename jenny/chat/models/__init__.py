@@ -1,13 +1,11 @@
 """Conversations, their messages, turns and blocks."""
 
 from jenny.chat.models.attachments import Attachment
-from jenny.chat.models.branches import Branch, Path
-from jenny.chat.models.consent import ConsentRequest
-from jenny.chat.models.conversations import Conversation, Tag, look_again
+from jenny.chat.models.consolidation import Summary
+from jenny.chat.models.conversations import Branch, Conversation, Path, Tag, look_again
 from jenny.chat.models.messages import Block, Draft, Message
 from jenny.chat.models.projects import ProjectState
-from jenny.chat.models.summaries import Summary
-from jenny.chat.models.turns import Turn
+from jenny.chat.models.turns import ConsentRequest, Turn
 
 __all__ = [
     "Attachment",

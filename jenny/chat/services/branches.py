@@ -12,13 +12,12 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jenny.chat.backup.conversations import ConversationRows
+from jenny.chat.backup import ConversationRows
 from jenny.chat.models import Branch, Conversation, Message, Path, Turn
 from jenny.chat.services.attachments import copy_to
 from jenny.chat.services.consolidation import rows_of
 from jenny.chat.services.context_window import meter_of
-from jenny.chat.services.conversation_export import talk_of
-from jenny.chat.services.conversation_import import copy
+from jenny.chat.services.conversation_backup import copy, talk_of
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.send_message import SESSION_BEGINS, MessageRefused, check_text
 from jenny.chat.services.shared_messages import hand_over, own_cursors

@@ -18,14 +18,17 @@ from jenny.accounts.services.usage import why_calls_wait
 from jenny.agent.errors import OVERRUN, WAITS, Cancelled
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.broker import enqueue
-from jenny.chat import context_slices
-from jenny.chat.context_slices import Pointers, Slice
 from jenny.chat.models import Conversation, Message, ProjectState, Turn
 from jenny.chat.models.consolidation import AGAIN_AFTER, ASKED_AGAIN_AFTER, idle_minutes
-from jenny.chat.outcomes import Outcome
-from jenny.chat.services.consolidation_claims import Claim, claimed
-from jenny.chat.services.consolidation_pointers import settle_pointers
-from jenny.chat.services.context_window import ContextUsage, find_overflow, publish_overflow
+from jenny.chat.services import context_window
+from jenny.chat.services.consolidation_state import Claim, Outcome, claimed, settle_pointers
+from jenny.chat.services.context_window import (
+    ContextUsage,
+    Pointers,
+    Slice,
+    find_overflow,
+    publish_overflow,
+)
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.summaries import summarise_slice
 from jenny.workspace.errors import WorkspaceError
@@ -211,7 +214,7 @@ def _next(known: Conversation, trigger: Trigger) -> tuple[Conversation, Slice | 
         rows = list(
             query.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
         )
-        piece = context_slices.past(rows, at)
+        piece = context_window.past(rows, at)
         if piece is None:
             piece = _CHOICES[trigger](chat, rows, at)
         if piece is None and trigger not in {"pressure", "overrun"}:
@@ -228,7 +231,7 @@ def rows_of(chat: Conversation, first: int) -> QuerySet[Message]:
 
 
 def _idle(chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
-    return context_slices.whole(rows, at) if chat.may_rest and _is_idle(chat) else None
+    return context_window.whole(rows, at) if chat.may_rest and _is_idle(chat) else None
 
 
 def _is_idle(chat: Conversation) -> bool:
@@ -241,24 +244,24 @@ def _is_idle(chat: Conversation) -> bool:
 
 
 def _asked(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
-    return context_slices.whole(rows, at)
+    return context_window.whole(rows, at)
 
 
 def _pressed(chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
     pressure = ContextUsage(chat)
     count = sum(row.pk >= at.context_from for row in rows)
-    return context_slices.oldest(rows, at, tokens=pressure.surplus, keep=pressure.keep(count))
+    return context_window.oldest(rows, at, tokens=pressure.surplus, keep=pressure.keep(count))
 
 
 def _overrun(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
     """Return half of the conversation's messages that the model was sent."""
     context = [row for row in rows if row.pk >= at.context_from]
-    tokens = sum(weight.tokens for weight in context_slices.weighed(context))
-    return context_slices.oldest(rows, at, tokens=max(1, tokens // 2))
+    tokens = sum(weight.tokens for weight in context_window.weighed(context))
+    return context_window.oldest(rows, at, tokens=max(1, tokens // 2))
 
 
 def _unheard(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
-    return context_slices.unheard(rows, at)
+    return context_window.unheard(rows, at)
 
 
 _CHOICES: dict[Trigger, Callable[[Conversation, list[Message], Pointers], Slice | None]] = {

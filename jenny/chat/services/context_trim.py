@@ -15,17 +15,21 @@ from jenny.agent.errors import Cancelled, ProviderFault
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.tokens import estimate
 from jenny.agent.tools import Toolbox
-from jenny.chat import context_slices, model_messages
-from jenny.chat.context_slices import Pointers, Slice
-from jenny.chat.model_messages import Said
 from jenny.chat.models import Conversation, Message, Turn
+from jenny.chat.services import context_window, model_context
 from jenny.chat.services.consolidation import rows_of
-from jenny.chat.services.consolidation_claims import seized
-from jenny.chat.services.consolidation_pointers import settle_pointers
-from jenny.chat.services.context_window import find_overflow, meter, publish_overflow, too_big
-from jenny.chat.services.db_connections import release_db_connection
-from jenny.chat.services.prompts import prompt_of
+from jenny.chat.services.consolidation_state import seized, settle_pointers
+from jenny.chat.services.context_window import (
+    Pointers,
+    Slice,
+    find_overflow,
+    meter,
+    publish_overflow,
+    too_big,
+)
+from jenny.chat.services.model_context import Said, prompt_of
 from jenny.chat.services.summaries import summarise_slice
+from jenny.db_connections import release_db_connection
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
 from wikis.project import folder_of
@@ -92,7 +96,7 @@ def trim_context(
         return False
     target = _target(config, window)
     if not _let_go(
-        turn, lambda rows, at: context_slices.oldest(rows, at, tokens=max(1, used - target))
+        turn, lambda rows, at: context_window.oldest(rows, at, tokens=max(1, used - target))
     ):
         return False
     # Reset: the provider's next count already lacks what has just left.
@@ -125,20 +129,20 @@ def _room_after(
     chat, schemas = turn.conversation, toolbox.schemas()
     window = _window(config, fault.window)
     rows = _rows(chat, chat.context_from)
-    spoken = sum(weight.tokens for weight in context_slices.weighed(rows))
+    spoken = sum(weight.tokens for weight in context_window.weighed(rows))
     fixed = estimate(prompt_of(chat, toolbox.names).text)
     fixed += estimate(json.dumps(list(schemas)))
     surplus = fixed + spoken - _target(config, window)
     tokens = max(spoken // 2, surplus if fault.window else 0, 1)
     before = chat.context_from
     if not _let_go(
-        turn, lambda rows, at: context_slices.oldest(rows, at, tokens=tokens), tells=False
+        turn, lambda rows, at: context_window.oldest(rows, at, tokens=tokens), tells=False
     ):
         return too_big(chat, budget_of(config, window), over=max(1, surplus), is_alone=True)
     gone = sum(before <= row.id < chat.context_from for row in said)
     return loop.Room(
         system=prompt_of(chat, toolbox.names).wire(),
-        history=model_messages.messages(
+        history=model_context.messages(
             (row for row in said if row.id >= chat.context_from),
             folder_of(chat.project) if chat.project else "",
         ),
@@ -212,11 +216,11 @@ def _size(
 ) -> int:
     """Estimate the request's tokens, from the provider's last count when there is one."""
     chat = turn.conversation
-    fresh = sum(context_slices.tokens_of(row) for row in taken)
+    fresh = sum(context_window.tokens_of(row) for row in taken)
     counted = _COUNTED.first(conversation=chat.pk, context_from=chat.context_from)
     if counted:
         return max(0, counted[0] - turn.tokens_gone) + fresh
-    said = sum(weight.tokens for weight in context_slices.weighed(_rows(chat, chat.context_from)))
+    said = sum(weight.tokens for weight in context_window.weighed(_rows(chat, chat.context_from)))
     return estimate(system.text) + estimate(json.dumps(list(schemas))) + said
 
 

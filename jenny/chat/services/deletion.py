@@ -13,14 +13,13 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jenny.chat import context_slices
-from jenny.chat.context_slices import Pointers
 from jenny.chat.models import Conversation, Message, Summary, Turn
+from jenny.chat.services import context_window
 from jenny.chat.services.answers import answer_of
 from jenny.chat.services.attachments import delete_files, move_files_to_trash, paths_of
 from jenny.chat.services.consolidation import rows_of
-from jenny.chat.services.consolidation_claims import seized
-from jenny.chat.services.consolidation_pointers import settle_pointers
+from jenny.chat.services.consolidation_state import seized, settle_pointers
+from jenny.chat.services.context_window import Pointers
 from jenny.chat.services.publish import NUMBERS_GONE, Publisher
 from jenny.chat.services.search import forget_conversation
 from jenny.chat.services.send_message import ask_to_end, publish_end
@@ -262,7 +261,7 @@ def _add(chat: Conversation) -> None:
         rows = list(
             query.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
         )
-        for piece in (context_slices.past(rows, at), context_slices.unheard(rows, at)):
+        for piece in (context_window.past(rows, at), context_window.unheard(rows, at)):
             if piece is not None:
                 summarise_slice(claim, chat, piece, at_once=True, lock_seconds=_LOCK_SECONDS)
                 chat.refresh_from_db()

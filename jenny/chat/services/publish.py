@@ -7,18 +7,93 @@ that arrives makes every page render anew.
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date, tzinfo
 
 import redis
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
 from django.db import transaction
+from django.template.loader import render_to_string
+from django.utils import timezone
 
-from jenny.accounts.services.prepared_statements import Prepared, uuid_slot
+from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.broker import redis_client
-from jenny.chat import events
+from jenny.chat import stream, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.chat.services.rendering import render_item
+from jenny.chat.prompt import zone_of
 from jenny.chat.stream import Position, Sent, Writer, encode, key
+
+# Renders messages and blocks as HTML for pages that follow a conversation.
+
+
+def render_item(message: Message) -> str:
+    """Return a message as HTML as the page shows it, without the parts that need a request.
+
+    :raises Message.DoesNotExist: it was deleted.
+    """
+    fresh = _SHOWN.first(message=message.pk)
+    if fresh is None:
+        raise Message.DoesNotExist
+    zone = zone_of(fresh.conversation.workspace.owner.time_zone)
+    is_last, blocks = True, []
+    if fresh.kind == Message.Kind.ANSWER:
+        blocks = _BLOCKS.rows(message=fresh.pk)
+        is_last = fresh.turn_id is None or not _LATER.rows(
+            conversation=fresh.conversation_id, message=fresh.pk, turn=fresh.turn_id
+        )
+    item = thread.item(fresh, day=_new_day(fresh, zone), is_last=is_last, blocks=blocks)
+    with timezone.override(zone):
+        return render_to_string("chat/thread.html#item", {"item": item})
+
+
+_SHOWN = Prepared(
+    lambda: Message.objects.select_related("turn", "conversation__workspace__owner").filter(
+        pk=number_slot("message")
+    )
+)
+_BLOCKS = Prepared(lambda: Block.objects.filter(message=number_slot("message")).order_by("pk"))
+# Later answers of the same turn.
+_LATER = Prepared(
+    lambda: Message.objects.filter(
+        conversation=uuid_slot("conversation"),
+        is_current=True,
+        pk__gt=number_slot("message"),
+        turn=number_slot("turn"),
+        kind=Message.Kind.ANSWER,
+    ).values_list("pk")[:1]
+)
+
+
+def render_newest(message: Message, blocks: Sequence[Block]) -> str:
+    """Render the thread's newest message, which was just stored with these *blocks*."""
+    zone = zone_of(message.conversation.workspace.owner.time_zone)
+    item = thread.item(message, day=_new_day(message, zone), blocks=blocks, summaries=())
+    with timezone.override(zone):
+        return render_to_string("chat/thread.html#item", {"item": item})
+
+
+# The time of the message before one.
+_BEFORE = Prepared(
+    lambda: (
+        Message.objects.filter(
+            conversation=uuid_slot("conversation"), is_current=True, pk__lt=number_slot("message")
+        )
+        .order_by("-pk")
+        .values_list("created_at")[:1]
+    )
+)
+
+
+def _new_day(message: Message, zone: tzinfo) -> date | None:
+    """Return the day of *message* when it differs from that of the message before it."""
+    before = _BEFORE.first(conversation=message.conversation_id, message=message.pk)
+    day = message.created_at.astimezone(zone).date()
+    return None if before is not None and before[0].astimezone(zone).date() == day else day
+
+
+def render_block(block: Block) -> str:
+    return render_to_string("chat/thread.html#block", {"block": thread.block_view(block)})
+
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +106,7 @@ SECONDS_GONE = 60
 # By so much its number is above the newest one that the deleting process knows.
 NUMBERS_GONE = 1_000_000
 # Reads the content of an event from the database.
-type Tell = Callable[[], events.Event]
+type Tell = Callable[[], stream.Event]
 type Renumber = Callable[[], Position]
 
 
@@ -63,7 +138,7 @@ class Publisher:
         self._gap = False
 
     def send(
-        self, position: Position, tell: Callable[[], list[events.Event]], renumber: Renumber
+        self, position: Position, tell: Callable[[], list[stream.Event]], renumber: Renumber
     ) -> None:
         """Send what *tell* reads, at *position*.
 
@@ -107,7 +182,7 @@ class Publisher:
 
     def item(self, message: Message) -> Tell:
         """Return a reader for a message of the thread."""
-        return lambda: events.item(f"m{message.pk}", render_item(message))
+        return lambda: stream.item(f"m{message.pk}", render_item(message))
 
     def state(self) -> Tell:
         """Return a reader for the newest turn's state: waiting, running or over."""
@@ -118,7 +193,7 @@ class Publisher:
 
         *note*: what is too big; ``None`` leaves the present note.
         """
-        return lambda: events.meter(message, percent, note)
+        return lambda: stream.meter(message, percent, note)
 
     def message(self, message: Message) -> None:
         self.tell(self.item(message))
@@ -127,14 +202,14 @@ class Publisher:
         self.tell(self.state())
 
     def conversation_title(self) -> None:
-        self.tell(lambda: events.title(self.conversation.title))
+        self.tell(lambda: stream.title(self.conversation.title))
 
     def meter(self, message: str, percent: int, note: str | None = None) -> None:
         self.tell(self.gauge(message, percent, note))
 
     def changed(self) -> None:
         """Make pages render the thread anew, since it has other messages now."""
-        self.tell(lambda: events.RESET)
+        self.tell(lambda: stream.RESET)
 
     def conversation_gone(self) -> None:
         """Delete the stream after the conversation was deleted; readers reload and find it gone."""
@@ -143,7 +218,7 @@ class Publisher:
         try:
             with redis_client().pipeline() as pipe:
                 pipe.delete(name)
-                pipe.xadd(name, {"data": encode(events.RESET), "previous": str(last)}, str(last))
+                pipe.xadd(name, {"data": encode(stream.RESET), "previous": str(last)}, str(last))
                 pipe.expire(name, SECONDS_GONE)
                 pipe.execute()
         except redis.RedisError as error:
@@ -160,11 +235,11 @@ _NEWEST = Prepared(
 )
 
 
-def _state_of(conversation: Conversation) -> events.Event:
+def _state_of(conversation: Conversation) -> stream.Event:
     turn = _NEWEST.first(conversation=conversation.pk)
     if turn is None:
-        return events.state("idle", 0)
-    return events.state(turn.state if turn.is_live else "idle", turn.pk, turn.message)
+        return stream.state("idle", 0)
+    return stream.state(turn.state if turn.is_live else "idle", turn.pk, turn.message)
 
 
 def position_of(conversation: Conversation) -> Position:

@@ -17,15 +17,14 @@ from jenny.agent.errors import CancelReason
 from jenny.agent.messages import Part, Thinking, ToolUse
 from jenny.agent.tokens import Prices, Usage
 from jenny.agent.tools import PROPOSED, ToolOutcome
-from jenny.chat import events
+from jenny.chat import stream
 from jenny.chat.models import Block, Message, Turn
 from jenny.chat.services import consent_requests
 from jenny.chat.services.answers import answer_at
-from jenny.chat.services.db_connections import LoanedConnectionLock
-from jenny.chat.services.publish import Publisher, Tell
-from jenny.chat.services.rendering import render_block, render_newest
+from jenny.chat.services.publish import Publisher, Tell, render_block, render_newest
 from jenny.chat.stream import Position
 from jenny.chat.thread import final_html, renderer_of
+from jenny.db_connections import LoanedConnectionLock
 from jenny.markdown.streaming import StreamRenderer
 from jenny.workspace.write_rules import Change
 
@@ -249,7 +248,7 @@ class Recorder:
         self._block.data["done"] = self._renderer.done_count
         for operation in operations:
             # The first event also has the source text, for a reader that repairs the row.
-            event = {**events.text_op(f"b{self._block.pk}", operation), "source": source}
+            event = {**stream.text_op(f"b{self._block.pk}", operation), "source": source}
             if not self._send_piece(self._block, event):
                 return
             source = ""
@@ -267,7 +266,7 @@ class Recorder:
         if renderer is not None:
             block.html = final_html(block, renderer)
             self._store(block)
-            self._send(block, events.final(f"b{block.pk}", block.html))
+            self._send(block, stream.final(f"b{block.pk}", block.html))
         else:
             self._store(block)
             self._send(block, self._whole(block))
@@ -288,7 +287,7 @@ class Recorder:
         if begins:
             self._needs_answer = False
             told = [self.publisher.item(row)() for row in before]
-            told.append(events.item(f"m{answer.pk}", render_newest(answer, [block])))
+            told.append(stream.item(f"m{answer.pk}", render_newest(answer, [block])))
             self.answers.append(answer)
         first = Position(number - len(before))
         self.publisher.send(first, lambda: told, lambda: self._renumber(block, len(told)))
@@ -305,17 +304,17 @@ class Recorder:
             self._tell_gone(block, number)
 
     def _tell_gone(self, block: Block, number: int) -> None:
-        self.publisher.tell(lambda: events.drop(f"b{block.pk}"), number=number)
+        self.publisher.tell(lambda: stream.drop(f"b{block.pk}"), number=number)
 
-    def _whole(self, block: Block) -> events.Event:
-        return events.block(f"m{block.message_id}", f"b{block.pk}", render_block(block))
+    def _whole(self, block: Block) -> stream.Event:
+        return stream.block(f"m{block.message_id}", f"b{block.pk}", render_block(block))
 
-    def _send(self, block: Block, event: events.Event) -> None:
+    def _send(self, block: Block, event: stream.Event) -> None:
         """Send an event that brings any page to the state of *block* that was just stored."""
         position = Position(block.event_number, block.event_count)
         self.publisher.send(position, lambda: [event], lambda: self._renumber(block))
 
-    def _send_piece(self, block: Block, event: events.Event) -> bool:
+    def _send_piece(self, block: Block, event: stream.Event) -> bool:
         """Send a change of *block* at its next position, before it is stored.
 
         ``False``: the block got a new number and was sent whole with it. A page that read the row
@@ -324,7 +323,7 @@ class Recorder:
         number = block.event_number
         block.event_count += 1
 
-        def told() -> list[events.Event]:
+        def told() -> list[stream.Event]:
             return [event if block.event_number == number else self._whole(block)]
 
         position = Position(number, block.event_count)

@@ -25,10 +25,8 @@ from jenny.agent import tokens
 from jenny.agent.clock import zone_of
 from jenny.agent.prompt import one_line
 from jenny.broker import enqueue, redis_client
-from jenny.chat.model_messages import Said
 from jenny.chat.models import Block, Conversation, Message
-from jenny.chat.services.message_history import load_history
-from jenny.chat.services.prompts import prompt_of
+from jenny.chat.services.model_context import Said, load_history, prompt_of
 from jenny.markdown.link_context import anchor
 from jenny.search import (
     Document,

@@ -14,15 +14,21 @@ from jenny.agent.cancellation import OPEN_TOKENS
 from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
-from jenny.chat import context_slices, stored_summaries
-from jenny.chat.context_slices import Slice
+from jenny.chat import prompt
 from jenny.chat.models import Conversation, ProjectState
-from jenny.chat.outcomes import Kept, Outcome, left_out
 from jenny.chat.prompt import zone_of
-from jenny.chat.services.consolidation_claims import Claim
-from jenny.chat.services.consolidation_pointers import move_pointers, session_of
-from jenny.chat.services.db_connections import release_db_connection
-from jenny.chat.services.restated_facts import unsuppress_in_entries
+from jenny.chat.services import context_window
+from jenny.chat.services.consolidation_state import (
+    Claim,
+    Kept,
+    Outcome,
+    left_out,
+    move_pointers,
+    session_of,
+)
+from jenny.chat.services.context_window import Slice
+from jenny.chat.services.memory_links import unsuppress_in_entries
+from jenny.db_connections import release_db_connection
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
@@ -60,7 +66,7 @@ def summarise_slice(
     :raises Cancelled: the claim was taken away; nothing was moved.
     :raises WorkspaceError: nothing was added, and nothing was moved.
     """
-    said = tuple(message for row in piece.rows if (message := context_slices.spoken(row)))
+    said = tuple(message for row in piece.rows if (message := context_window.spoken(row)))
     part = _Part(claim, chat, piece, said, at_once, lock_seconds)
     kept = Kept()
     if said:
@@ -134,7 +140,7 @@ def _own(made: Consolidated, *, with_hidden: bool = False) -> Kept:
     entries = [entry for entry in made.entries if entry.prompt_visible or with_hidden]
     raw = sum(entry.kind == "raw" for entry in entries)
     texts = [
-        stored_summaries.shortened(entry.content) if entry.kind == "raw" else entry.content
+        prompt.shortened(entry.content) if entry.kind == "raw" else entry.content
         for entry in entries
     ]
     return Kept(

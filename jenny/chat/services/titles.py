@@ -13,8 +13,8 @@ from jenny.agent.provider import Provider
 from jenny.agent.reply import StepEnd, TextDelta
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.prompt import title_prompt
-from jenny.chat.services.db_connections import release_db_connection
 from jenny.chat.services.publish import Publisher
+from jenny.db_connections import release_db_connection
 from jenny.workspace.errors import WorkspaceError
 
 log = logging.getLogger(__name__)

@@ -1,17 +1,134 @@
-"""Claims a turn with its waiting messages, and takes in later ones."""
+"""Claims a turn with its waiting messages, takes in later ones, and renews its lease."""
 
+import logging
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
-from django.db import transaction
+import redis
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DatabaseError, close_old_connections, connections, transaction
 
-from jenny.agent.errors import Cancelled
+from jenny.agent.errors import Cancelled, CancelReason
+from jenny.broker import redis_client
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.prompt import turn_context
+from jenny.chat.services.publish import PAUSE
+from jenny.chat.stream import cancel_key
+
+# The heartbeat of a worker process: one thread that serves all its running turns.
+#
+# It sends collected text (also while the model pauses), renews the leases, and reads the signals of
+# Stop and shutdown. Without a running turn it sleeps.
+
+
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS = 0.03
+CANCEL_SECONDS = 0.2
+LEASE_SECONDS = 2.0
+
+
+class Running(Protocol):
+    turn_id: int
+
+    def flush_due(self) -> None: ...
+
+    def renew(self) -> None:
+        """Renew the lease; cancel the turn when it is lost or the database has a stop request."""
+
+    def cancel(self, reason: CancelReason) -> None: ...
+
+
+class TurnHeartbeat:
+    def __init__(self) -> None:
+        self._running: dict[int, Running] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, running: Running) -> None:
+        with self._changed:
+            self._running[running.turn_id] = running
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def remove(self, running: Running) -> None:
+        with self._changed:
+            self._running.pop(running.turn_id, None)
+
+    def cancel_all(self, reason: CancelReason) -> None:
+        for running in self._snapshot():
+            running.cancel(reason)
+
+    def _snapshot(self) -> list[Running]:
+        with self._changed:
+            return list(self._running.values())
+
+    def _beat(self) -> None:
+        next_cancel = next_lease = 0.0
+        while True:
+            with self._changed:
+                is_new = not self._running
+                while not self._running:
+                    connections.close_all()
+                    self._changed.wait()
+            if is_new:
+                # A turn claimed a moment ago has its lease and nothing to send yet.
+                time.sleep(BEAT_SECONDS)
+                next_lease = time.monotonic() + LEASE_SECONDS
+                next_cancel = 0.0
+            now = time.monotonic()
+            running = self._snapshot()
+            # First, since nothing else here may cost a turn its lease.
+            if now >= next_lease:
+                next_lease = now + LEASE_SECONDS
+                close_old_connections()
+                for turn in running:
+                    self._guarded(turn.renew)
+            for turn in running:
+                self._guarded(turn.flush_due)
+            if now >= next_cancel:
+                next_cancel = now + CANCEL_SECONDS
+                self._hear_cancel(running)
+            time.sleep(max(0.0, BEAT_SECONDS - (time.monotonic() - now)))
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Keep one turn's errors from the others. A lease that cannot be renewed expires."""
+        try:
+            act()
+        except (DatabaseError, redis.RedisError) as error:
+            log.warning("pulse.missed", extra={"cause": type(error).__name__})
+        except (Cancelled, ObjectDoesNotExist):
+            # The lease was taken, or the conversation deleted: the turn's own thread notices by
+            # itself.
+            return
+
+    def _hear_cancel(self, running: list[Running]) -> None:
+        """Cancel the turns whose Redis key is set.
+
+        Without Redis the lease's renewal finds the request.
+        """
+        if PAUSE.is_on:
+            return
+        try:
+            flags = redis_client().mget([cancel_key(turn.turn_id) for turn in running])
+        except redis.RedisError:
+            PAUSE.begin()
+            return
+        for turn, flag in zip(running, flags, strict=True):
+            if flag:
+                turn.cancel("stop")
+
+
+HEARTBEAT = TurnHeartbeat()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,21 +20,25 @@ from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tokens import Prices
 from jenny.agent.tools import sandbox
 from jenny.broker import enqueue
-from jenny.chat import model_messages
 from jenny.chat.models import Attachment, Conversation, Message, Turn
+from jenny.chat.services import model_context
 from jenny.chat.services.answers import answer_of
 from jenny.chat.services.attachments import make_missing_pictures
 from jenny.chat.services.consolidation import after_turn
 from jenny.chat.services.context_trim import fitting, room_for
 from jenny.chat.services.context_window import meter
-from jenny.chat.services.memory_changes import record_changes
-from jenny.chat.services.message_history import load_files, load_history
+from jenny.chat.services.memory_links import record_changes, unsuppress_restated
+from jenny.chat.services.model_context import load_files, load_history
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.recorder import Recorder
-from jenny.chat.services.restated_facts import unsuppress_restated
 from jenny.chat.services.search import find_related, hide_forgotten, search_for
-from jenny.chat.services.turn_claims import Claimed, claim_turn, note_context, take_messages
-from jenny.chat.services.turn_heartbeat import HEARTBEAT
+from jenny.chat.services.turn_claims import (
+    HEARTBEAT,
+    Claimed,
+    claim_turn,
+    note_context,
+    take_messages,
+)
 from jenny.chat.tools import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
@@ -148,7 +152,7 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     outcome = loop.run(
         provider=provider,
         system=system.wire(),
-        history=model_messages.messages(spoken, folder),
+        history=model_context.messages(spoken, folder),
         toolbox=toolbox,
         listener=recorder,
         inbox=_inbox_of(turn, recorder, zone, folder),
@@ -178,7 +182,7 @@ def _inbox_of(
         recorder.took(rows)
         files = load_files(conversation, rows[0].pk)
         return [
-            model_messages.user_message(row.text, row.context, files.get(row.pk, ()), folder)
+            model_context.user_message(row.text, row.context, files.get(row.pk, ()), folder)
             for row in rows
         ]
 

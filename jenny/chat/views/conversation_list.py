@@ -33,7 +33,7 @@ from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion
 from jenny.chat.services.attachments import paths_of
 from jenny.chat.services.conversation_list import Filters, ListPage, Position
-from jenny.chat.services.db_connections import query_database_apart
+from jenny.db_connections import query_database_apart
 from jenny.workspace import retention
 
 # Conversations of the side list before one scrolls, and after which it is made shorter again.

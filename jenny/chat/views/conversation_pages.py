@@ -23,9 +23,9 @@ from jenny.chat.services.conversation_list import mark_seen
 from jenny.chat.services.model_menu import presets_of
 from jenny.chat.services.send_message import LONGEST
 from jenny.chat.stream import Position
+from jenny.chat.thread import frame_content
 from jenny.chat.tools import tools_of
 from jenny.chat.views.conversation_list import rail_of
-from jenny.chat.workspace_links import frame_content
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages as wikis

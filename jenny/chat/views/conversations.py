@@ -14,7 +14,7 @@ from jenny.chat import access
 from jenny.chat.models import Conversation
 from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
-from jenny.chat.services import deletion, temporary_chats
+from jenny.chat.services import deletion, shared_messages
 from jenny.chat.services.attachments import paths_of
 from jenny.chat.services.model_menu import chosen_preset
 from jenny.chat.services.publish import Publisher
@@ -91,7 +91,7 @@ def choose_model(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 def keep_temporary_chat(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     """Make a temporary chat permanent, from its start."""
     chat = access.conversation(request, conversation_id)
-    temporary_chats.keep_chat(chat)
+    shared_messages.keep_chat(chat)
     return _back(request, chat)
 
 

@@ -13,11 +13,10 @@ from django.views.decorators.http import require_GET
 from jenny.accounts.access import session_is_live
 from jenny.broker import STREAM_WAIT_SECONDS, stream_client
 from jenny.chat import access
-from jenny.chat.events import ALIVE, RESET, Event, expired
 from jenny.chat.models import Conversation
-from jenny.chat.services.db_connections import query_database, query_database_apart
 from jenny.chat.services.publish import position_of
-from jenny.chat.stream import START, Gap, Position, Reader, encode
+from jenny.chat.stream import ALIVE, RESET, START, Event, Gap, Position, Reader, encode, expired
+from jenny.db_connections import query_database, query_database_apart
 
 # Interval of signs of life; each of them checks the session again.
 HEARTBEAT_SECONDS = STREAM_WAIT_SECONDS

@@ -2,9 +2,9 @@ from jenny.accounts.access import model_for
 from jenny.accounts.models import Workspace
 from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.provider import Provider
+from jenny.db_connections import release_db_connection
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
-from memory.services.dream.db_connection import release_db_connection
 
 _OVERRIDE = "agents.defaults.dream.modelOverride"
 

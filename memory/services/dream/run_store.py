@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.prepared_statements import Prepared, uuid_slot
 from jenny.agent.tokens import Usage
+from jenny.db_connections import release_db_connection
 from jenny.workspace.write_rules import Actor
 from memory.dream.batching.selection import Lists
 from memory.dream.outcome.counters import Due
@@ -20,7 +21,6 @@ from memory.dream.review.result import ReviewResult
 from memory.dream.review.review_pass import SUFFIX
 from memory.dream.values import Batch, Decision, Status
 from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
-from memory.services.dream.db_connection import release_db_connection
 
 # Statuses after which a batch may be at fault.
 _FAILED: frozenset[Status] = frozenset({"failed", "wrote_nothing", "partly_written"})

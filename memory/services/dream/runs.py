@@ -16,6 +16,7 @@ from jenny.accounts.models import Workspace
 from jenny.accounts.time_zones import zone
 from jenny.agent.cancellation import OPEN_TOKENS, CancellationToken
 from jenny.agent.tokens import Prices
+from jenny.db_connections import release_db_connection
 from jenny.workspace import config as workspace_config
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
@@ -26,7 +27,6 @@ from memory.dream.run_input import LeaseLost, RunInput, RunResult
 from memory.models import DreamEntry, DreamRun
 from memory.services import large_prunes, origins, snapshots
 from memory.services.dream import alerts
-from memory.services.dream.db_connection import release_db_connection
 from memory.services.dream.lease import LeaseRenewer
 from memory.services.dream.model import DreamModel
 from memory.services.dream.recovery import notify_untold, take_over

@@ -16,8 +16,8 @@ from django.utils import timezone
 from jenny.accounts import time_zones
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services import jobs
-from jenny.chat.backup import fields
-from jenny.chat.services import conversation_export as chats
+from jenny.chat import backup
+from jenny.chat.services import conversation_backup
 from jenny.workspace import retention
 from jenny.workspace.backup import validation, writer
 from jenny.workspace.backup.encryption import Encryptor, FileKey
@@ -197,7 +197,7 @@ def export(
                 shot,
                 git_dir if git_dir is not None and git_dir.is_dir() else None,
                 {
-                    fields.NAME: chats.rows(workspace, left_out),
+                    backup.NAME: conversation_backup.export_rows(workspace, left_out),
                     **backup_tables.tables(workspace, left_out),
                 },
                 with_history=with_history,

@@ -26,9 +26,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from jenny.accounts.models import Job, Workspace
-from jenny.chat.backup import conversations
-from jenny.chat.services import conversation_import as chats
-from jenny.chat.services.conversation_import import Merged
+from jenny.chat.backup import rewritten
+from jenny.chat.services import conversation_backup
+from jenny.chat.services.conversation_backup import Merged
 from jenny.workspace import bulk_replace_journal, paths, transactions
 from jenny.workspace.backup import histories
 from jenny.workspace.backup.bundles import Unbundled
@@ -68,7 +68,7 @@ def recover_import(job: Job, workspace: Workspace, folder: Path) -> bool:
         finish(workspace, folder)
     with transaction.atomic():
         if not is_done:
-            chats.undo(workspace, job.arguments["undoing"])
+            conversation_backup.undo(workspace, job.arguments["undoing"])
         rest = {name: value for name, value in job.arguments.items() if name not in _NOTES}
         Job.objects.filter(pk=job.pk).update(arguments=rest)
     job.arguments = rest
@@ -171,7 +171,7 @@ def enter(
     try:
         keep(Merged())
         progress(0, 100, "Conversations are added.")
-        merged = chats.merge(workspace, found.talks(), keep)
+        merged = conversation_backup.merge(workspace, found.talks(), keep)
         _note(found, folder, merged, same=same)
         source: Source = Renumbered(found.backup, merged)
         restored = _files(job, workspace, found, source, progress)
@@ -319,7 +319,7 @@ class Renumbered:
         if row.is_folder or not row.path.endswith(".jsonl"):
             return row
         data = self._backup.read(row.path)
-        own = conversations.rewritten(data, merged.chats, merged.numbers)
+        own = rewritten(data, merged.chats, merged.numbers)
         if own == data:
             return row
         self._data[row.path] = own

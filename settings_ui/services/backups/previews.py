@@ -9,10 +9,9 @@ from typing import Any
 from jenny.accounts.endpoints import origin_of
 from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.models import Workspace
-from jenny.chat.backup import conversations, fields
-from jenny.chat.backup.conversations import ConversationRows
-from jenny.chat.services import import_matches
-from jenny.chat.services.import_matches import Counts
+from jenny.chat.backup import NAME, ConversationRows, talks
+from jenny.chat.services import conversation_backup
+from jenny.chat.services.conversation_backup import Counts
 from jenny.workspace import paths
 from jenny.workspace.backup import histories, validation
 from jenny.workspace.backup.encryption import (
@@ -35,7 +34,7 @@ from memory.services.snapshots import store_of
 from settings_ui.services.backups import storage
 from settings_ui.services.backups.passphrase import one_at_a_time
 
-TABLES = frozenset({fields.NAME, *backup_tables.KINDS.values()})
+TABLES = frozenset({NAME, *backup_tables.KINDS.values()})
 _NAMED = 200
 
 type Progress = Callable[[int, int, str], None]
@@ -51,7 +50,7 @@ class Checked:
         return self.backup.manifest
 
     def talks(self) -> Iterator[ConversationRows]:
-        return conversations.talks(self.backup.lines(fields.NAME))
+        return talks(self.backup.lines(NAME))
 
     def ledgers(self) -> Iterator[tuple[str, Row]]:
         for name in backup_tables.KINDS.values():
@@ -183,7 +182,7 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
     Raises:
         WorkspaceError: the workspace cannot be read.
     """
-    counts = import_matches.match_conversations(workspace, found.talks())
+    counts = conversation_backup.match_conversations(workspace, found.talks())
     fetched = found.history.snapshots
     if workspace is None:
         made = found.manifest

@@ -15,7 +15,7 @@ from django.shortcuts import redirect, render
 from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jenny.chat.services import memory_changes
+from jenny.chat.services import memory_links
 from jenny.workspace.diffs import difference
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions import commits
@@ -318,7 +318,7 @@ def change_page(request: HttpRequest, number: str) -> HttpResponseBase:
     rows = origins.changes_of(mine.row, run)
     if not rows:
         raise Http404
-    values = memory_changes.values(rows)
+    values = memory_links.values(rows)
     steps = undo_turn.plan(mine.files.root, run, values)
     problem, is_done = "", all(row.undone_at is not None for row in rows)
     asks = any(step.label in {"moved on", "conflict"} or step.left_out for step in steps)

@@ -9,10 +9,9 @@ from django.apps import apps
 from django.db.models import Field, Model
 
 from jenny.accounts.models import Account, Workspace
-from jenny.chat.backup import conversations as talks_of
-from jenny.chat.backup import fields as talks
+from jenny.chat import backup
 from jenny.chat.models import Attachment, Block, Branch, Conversation, Message, Summary, Turn
-from jenny.chat.services import conversation_export, conversation_import
+from jenny.chat.services import conversation_backup
 from jenny.workspace.backup.rows import Field as FieldOfBackup
 from jenny.workspace.backup.writer import json_line
 from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
@@ -21,13 +20,13 @@ from memory.services import backup_tables
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WHENS = ("created_at", "started_at", "ended_at")
 KINDS: dict[type[Model], dict] = {
-    Attachment: talks.ATTACHMENT,
-    Conversation: talks.TABLE.kinds["conversation"],
-    Branch: talks.TABLE.kinds["branch"],
-    Turn: talks.TABLE.kinds["turn"],
-    Message: talks.TABLE.kinds["message"],
-    Block: talks.TABLE.kinds["block"],
-    Summary: talks.TABLE.kinds["summary"],
+    Attachment: backup.ATTACHMENT,
+    Conversation: backup.TABLE.kinds["conversation"],
+    Branch: backup.TABLE.kinds["branch"],
+    Turn: backup.TABLE.kinds["turn"],
+    Message: backup.TABLE.kinds["message"],
+    Block: backup.TABLE.kinds["block"],
+    Summary: backup.TABLE.kinds["summary"],
     DreamRun: backup_tables.TABLE.kinds["run"],
     LineOrigin: backup_tables.TABLE.kinds["origin"],
     DreamEntry: backup_tables.TABLE.kinds["entry"],
@@ -179,8 +178,8 @@ def test_a_turn_comes_with_all_that_was_written_of_it() -> None:
     live = Turn.objects.create(conversation=chat, state="running", started_at=NOW)
     for one in (turn, live):
         Message.objects.create(conversation=chat, kind="answer", turn=one, created_at=NOW)
-    lines = [json.loads(json_line(row)) for row in conversation_export.rows(home)]
-    conversation_import.merge(other, talks_of.talks(lines))
+    lines = [json.loads(json_line(row)) for row in conversation_backup.export_rows(home)]
+    conversation_backup.merge(other, backup.talks(lines))
     here, cut = Turn.objects.filter(conversation__workspace=other).order_by("pk")
     for name in KINDS[Turn].keys() - others:
         assert getattr(here, name) == getattr(turn, name), name
@@ -195,7 +194,7 @@ def test_a_backup_of_an_earlier_version_is_read() -> None:
     run = {"row": "run", "message": "m", "writes": [write | {"message": "w"}]}
     run["review"] = {"message": "r", "writes": [write | {"message": "v"}]}
     for row in ({"row": "turn", "message": "m"}, run):
-        table = talks.TABLE if row["row"] == "turn" else backup_tables.TABLE
+        table = backup.TABLE if row["row"] == "turn" else backup_tables.TABLE
         earlier = json.loads(json.dumps(row).replace('"message"', '"sentence"'))
         fields = table.kinds[str(row["row"])]
         filled = {name: field.fit(None) for name, field in fields.items() if name not in row}

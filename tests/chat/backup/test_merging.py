@@ -9,15 +9,9 @@ import pytest
 from django.db import transaction
 
 from jenny.accounts.models import Account, Workspace
-from jenny.chat.backup import conversations
+from jenny.chat import backup
 from jenny.chat.models import Block, Branch, Conversation, Draft, Message, Summary, Turn
-from jenny.chat.services import (
-    branches,
-    conversation_export,
-    conversation_import,
-    conversation_list,
-    deletion,
-)
+from jenny.chat.services import branches, conversation_backup, conversation_list, deletion
 from jenny.workspace.errors import BackupRefused
 
 pytestmark = pytest.mark.django_db
@@ -81,13 +75,13 @@ def conversation(home: Workspace) -> Conversation:
 
 def exported(workspace: Workspace) -> list[dict]:
     """The rows as they come out of a file."""
-    return json.loads(json.dumps(list(conversation_export.rows(workspace))))
+    return json.loads(json.dumps(list(conversation_backup.export_rows(workspace))))
 
 
-def merged(workspace: Workspace, rows: list[dict]) -> conversation_import.Merged:
+def merged(workspace: Workspace, rows: list[dict]) -> conversation_backup.Merged:
     """Import rows."""
     with transaction.atomic():
-        return conversation_import.merge(workspace, conversations.talks(copy.deepcopy(rows)))
+        return conversation_backup.merge(workspace, backup.talks(copy.deepcopy(rows)))
 
 
 def told(workspace: Workspace) -> list[dict]:
@@ -134,14 +128,14 @@ def test_a_conversation_that_went_on_goes_on_here(home: Workspace) -> None:
     early = exported(home)
     say(chat, "more", 3)
     late = exported(home)
-    conversation_import.undo(home, {"new": [str(chat.pk)]})
+    conversation_backup.undo(home, {"new": [str(chat.pk)]})
     merged(home, early)
     done = merged(home, late)
     assert (done.new, len(done.longer), done.messages) == ([], 1, 2)
     assert [row["text"] for row in exported(home) if row.get("kind") == "user"] == [
         "hello", "cheese", "more",
     ]  # fmt: skip
-    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
+    conversation_backup.undo(home, json.loads(json.dumps(done.undoing)))
     assert exported(home) != late
     assert merged(home, early).messages == 0
 
@@ -293,7 +287,7 @@ def test_tags_and_marks_travel_and_the_trash_does_not(home, other):
     conversation_list.set_tags(chat, ["Boats", "Two words"])
     deletion.delete_conversation(gone)
     rows = exported(home)
-    conversation_import.merge(other, conversations.talks(rows))
+    conversation_backup.merge(other, backup.talks(rows))
     here = Conversation.objects.get(workspace=other, title="Cheese")
     assert here.is_archived
     assert here.is_pinned
@@ -303,12 +297,12 @@ def test_tags_and_marks_travel_and_the_trash_does_not(home, other):
             row.pop(name, None)
     Workspace.make(home.owner, "third")
     third = Workspace.objects.get(slug="third")
-    conversation_import.merge(third, conversations.talks(copy.deepcopy(rows)))
+    conversation_backup.merge(third, backup.talks(copy.deepcopy(rows)))
     assert not Conversation.objects.get(workspace=third).is_archived
     deletion.delete_conversation(chat)
-    done = conversation_import.merge(home, conversations.talks(copy.deepcopy(rows)))
+    done = conversation_backup.merge(home, backup.talks(copy.deepcopy(rows)))
     assert Conversation.objects.filter(pk=chat.pk).exists()
-    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
+    conversation_backup.undo(home, json.loads(json.dumps(done.undoing)))
     assert not Conversation.objects.filter(pk=chat.pk).exists()
     assert Conversation.all_objects.filter(pk=chat.pk).exists()
 
@@ -320,11 +314,11 @@ def test_an_undone_import_moves_back_to_the_trash_only_what_rests(home: Workspac
     rows = exported(home)
     then = datetime.now(UTC) - timedelta(days=3)
     deletion.delete_conversations([rests, used], deleted_at=then)
-    done = conversation_import.merge(home, conversations.talks(copy.deepcopy(rows)))
+    done = conversation_backup.merge(home, backup.talks(copy.deepcopy(rows)))
     assert set(done.from_trash) == {str(rests.pk), str(used.pk)}
     Conversation.objects.filter(pk=rests.pk).update(consolidator="somebody", is_unread=True)
     Message.objects.create(conversation=used, kind="user", text="Since then")
-    conversation_import.undo(home, json.loads(json.dumps(done.undoing)))
+    conversation_backup.undo(home, json.loads(json.dumps(done.undoing)))
     assert list(Conversation.objects.filter(workspace=home)) == [used]
     rests.refresh_from_db()
     assert rests.deleted_at == then

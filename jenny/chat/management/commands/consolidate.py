@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.chat.models import Conversation, Message
-from jenny.chat.outcomes import Outcome
 from jenny.chat.services import consolidation
+from jenny.chat.services.consolidation_state import Outcome
 from jenny.runtime import valkey
 
 

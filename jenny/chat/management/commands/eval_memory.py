@@ -15,10 +15,14 @@ from django.core.management.base import CommandError, CommandParser
 
 from jenny.accounts.endpoints import demo_url
 from jenny.accounts.services.json_command import JSONCommand, prepare_database
-from jenny.chat.services.memory_eval.benchmarks import measure, read_benchmark
-from jenny.chat.services.memory_eval.judge import judge_story
-from jenny.chat.services.memory_eval.play import play_story
-from jenny.chat.services.memory_eval.stories import StoryInvalid, included, load_story
+from jenny.chat.services.memory_eval.judge import judge_story, play_story
+from jenny.chat.services.memory_eval.stories import (
+    StoryInvalid,
+    included,
+    load_story,
+    measure,
+    read_benchmark,
+)
 from jenny.runtime import valkey
 
 # What names a model in the environment; without it the demo model answers.

@@ -12,7 +12,7 @@ from jenny.accounts.models import Workspace
 from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services import commands, send_message
-from jenny.chat.services.turn_heartbeat import HEARTBEAT
+from jenny.chat.services.turn_claims import HEARTBEAT
 from jenny.chat.services.turn_recovery import interrupt_turn
 from jenny.chat.services.turns import run_turn
 from jenny.runtime import valkey

@@ -1,22 +1,97 @@
-"""Gives the memory app the messages of an entry or of a turn."""
+"""Connects conversations and the memory: changed files, said messages, facts said again."""
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 from django.db.models import QuerySet
 from django.urls import reverse
 
 from jenny.accounts.services.prepared_statements import Prepared, text_slot
-from jenny.chat.models import Branch, Conversation, Message, Turn
+from jenny.agent.run_kinds import RUN_KINDS
+from jenny.chat.models import Block, Branch, Conversation, Message, Turn
+from jenny.chat.services.answers import answer_of
 from jenny.search.words import QUERY_CHARS, Query, index_words, parse_query
+from jenny.workspace import diffs
+from jenny.workspace.errors import WorkspaceError
+from memory import suppression
 from memory.history.edited_entries import NONE, Gone
+from memory.history.entries import HistoryEntry
+from memory.models import TurnChange
 from memory.provenance import TURN, Anchor, SourceConversation, SourceMessage
+from memory.services import origins
+from memory.undo_turn import Changed
+
+# Shows a turn's changes of memory files on its answer, computed from its writes.
+
+
+MARK = "memory"
+
+
+def record_changes(turn: Turn) -> Message | None:
+    """Add the note "Memory updated" to the turn's last answer, once, without publishing it.
+
+    ``None``: the turn changed no memory file, or the note exists.
+    """
+    rows = changes_of(turn)
+    if not rows:
+        return None
+    files = []
+    for row in values(rows):
+        counts = diffs.counts(row.before, row.after)
+        files.append({"path": row.path, "added": counts.added, "removed": counts.removed})
+    with transaction.atomic():
+        turn.conversation.locked()
+        if turn.blocks.filter(kind=Block.Kind.NOTE, data__kind=MARK).exists():
+            return None
+        answers = turn.messages.filter(kind=Message.Kind.ANSWER).order_by("-pk")
+        answer = answers.first() or answer_of(turn)
+        url = reverse("chat:changes", args=[turn.conversation_id, turn.pk])
+        Block.objects.create(
+            turn=turn,
+            message=answer,
+            step=turn.steps,
+            kind=Block.Kind.NOTE,
+            is_open=False,
+            text="Memory updated: " + ", ".join(row.path for row in rows),
+            data={"kind": MARK, "files": files, "url": url},
+        )
+    return answer
+
+
+def changes_of(turn: Turn) -> list[TurnChange]:
+    return origins.changes_of(turn.conversation.workspace, f"{TURN}{turn.pk}")
+
+
+def values(rows: list[TurnChange]) -> list[Changed]:
+    return [Changed(row.path, _bytes(row.before), _bytes(row.after)) for row in rows]
+
+
+def mark_undone(turn: Turn, rows: list[TurnChange]) -> Message | None:
+    """Record that these changes were undone, in the note when all of them are, and return its
+    answer."""
+    origins.mark_undone(rows)
+    block = turn.blocks.filter(kind=Block.Kind.NOTE, data__kind=MARK).first()
+    if block is None:
+        return None
+    if all(row.undone_at is not None for row in changes_of(turn)):
+        block.data["undone"] = True
+        block.save(update_fields=["data"])
+    return block.message
+
+
+def _bytes(data: bytes | memoryview | None) -> bytes | None:
+    return None if data is None else bytes(data)
+
+
+# Gives the memory app the messages of an entry or of a turn.
+
 
 LISTED = 20
 # Messages of a long slice that say what is explained, and those of it that are read.
@@ -147,3 +222,41 @@ def _gone() -> models.QuerySet[Message, tuple[UUID, int, datetime]]:
 
 # Prepared, since each turn asks.
 _GONE = Prepared(_gone)
+
+
+log = logging.getLogger(__name__)
+
+
+def unsuppress_restated(conversation: Conversation, rows: Iterable[Message]) -> None:
+    """Check a person's messages before the turn that answers them.
+
+    A temporary chat changes nothing about forgotten facts.
+    """
+    if RUN_KINDS[conversation.kind].feeds_history:
+        for row in rows:
+            _restated(conversation, row.text, row)
+
+
+def unsuppress_in_entries(
+    conversation: Conversation, rows: Sequence[Message], entries: Iterable[HistoryEntry]
+) -> None:
+    """Check summaries of *rows*.
+
+    Their facts count as said with the person's oldest message, since a summary does not say which
+    message a fact is from.
+    """
+    first = next((row for row in rows if row.kind == Message.Kind.USER), None)
+    if first is not None:
+        for entry in entries:
+            if entry.kind == "summary":
+                _restated(conversation, entry.content, first)
+
+
+def _restated(conversation: Conversation, text: str, row: Message) -> None:
+    try:
+        found = suppression.restated(conversation.workspace.root, text, row.created_at)
+    except WorkspaceError as error:
+        log.warning("forgotten.not_lifted", extra={"cause": type(error).__name__})
+        return
+    if found:
+        log.info("forgotten.lifted", extra={"count": len(found)})

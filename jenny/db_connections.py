@@ -10,6 +10,9 @@ from collections.abc import Callable
 from asgiref.sync import sync_to_async
 from django.db import connection, connections
 
+# In one of the process's threads: an open stream has no thread of its own
+# (``jenny.runtime.asgi_middleware``).
+
 
 class LoanedConnectionLock:
     """A reentrant lock that returns the thread's connection to the pool with its last release.

@@ -1,22 +1,26 @@
-"""Merges conversations of a backup into a workspace, each once, with the numbers that fit here.
+"""Exports conversations as rows of a backup, and merges them into a workspace.
 
 A conversation is matched by its id, a message by text, speaker and time. Existing rows stay as they
 are. A conversation with more messages in the backup is continued; one that diverged is added as a
 conversation of its own.
 """
 
+import contextlib
+import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.utils import timezone
 
 from jenny.accounts.models import Workspace
-from jenny.chat.backup import conversations
-from jenny.chat.backup.conversations import ConversationRows, Numbers
+from jenny.chat import backup
+from jenny.chat.backup import ConversationRows, Numbers
 from jenny.chat.models import (
     Attachment,
     Block,
@@ -28,10 +32,182 @@ from jenny.chat.models import (
     look_again,
 )
 from jenny.chat.services import conversation_list, deletion
-from jenny.chat.services.import_matches import ImportMatch
-from jenny.chat.workspace_links import WorkspaceLinks
+from jenny.chat.thread import WorkspaceLinks
 from jenny.markdown.render import render
+from jenny.workspace import names
 from jenny.workspace.backup.rows import Row
+from jenny.workspace.errors import BackupRefused
+
+# Exports the conversations of a workspace as rows of a backup.
+
+
+log = logging.getLogger(__name__)
+
+_UNDER_WAY = "It was under way when the backup was made."
+
+
+def export_rows(workspace: Workspace, left_out: list[str] | None = None) -> Iterator[Row]:
+    """Yield every conversation with its messages, versions, turns, answers and summaries.
+
+    Temporary chats, drafts and keys are left out. One conversation is in memory at a time.
+    *left_out* gets a sentence for each conversation that no import would accept.
+    """
+    kept = Conversation.objects.filter(workspace=workspace, kind__in=backup.KINDS)
+    for key in list(kept.order_by("created_at", "pk").values_list("pk", flat=True)):
+        with contextlib.suppress(Conversation.DoesNotExist):  # deleted meanwhile
+            talk = talk_of(kept.get(pk=key))
+            try:
+                found = list(backup.rows(backup.judged(talk)))
+            except (BackupRefused, ValueError) as error:
+                log.warning("backup.conversation_left_out", extra={"conversation": str(key)})
+                if left_out is not None:
+                    title = names.shown(str(talk.conversation["title"] or key))
+                    left_out.append(f"The conversation {title} is left out: {error}")
+                continue
+            yield from found
+
+
+def talk_of(chat: Conversation) -> ConversationRows:
+    """Return a conversation as values, read in one transaction except for text being written.
+
+    :raises Conversation.DoesNotExist: it was deleted.
+    """
+    with transaction.atomic():
+        chat = chat.locked()
+        messages = list(Message.objects.filter(conversation=chat).order_by("pk"))
+        shown = {row.pk for row in messages}
+        return ConversationRows(
+            _values(
+                chat,
+                "conversation",
+                type=chat.kind,
+                tags=list(chat.tags.order_by("key").values_list("name", flat=True)),
+            ),
+            _all(Branch.objects.filter(conversation=chat), "branch"),
+            [_turn(row) for row in Turn.objects.filter(conversation=chat).order_by("pk")],
+            _messages(chat, messages),
+            [
+                _values(row, "block", data=backup.fit_block_data(row.kind, row.data))
+                for row in Block.objects.filter(turn__conversation=chat).order_by("pk")
+                if row.message_id in shown
+            ],
+            _listed(Summary.objects.filter(conversation=chat).order_by("pk"), "summary", shown),
+        )
+
+
+def _all(found: QuerySet[Any], kind: str) -> list[Row]:
+    return [_values(row, kind) for row in found.order_by("pk")]
+
+
+def _listed(found: Iterable[Any], kind: str, shown: set[int]) -> list[Row]:
+    """Return the rows about messages that were read; others may arrive meanwhile."""
+    return [_values(row, kind) for row in found if row.message_id in shown]
+
+
+def _messages(chat: Conversation, rows: Iterable[Message]) -> list[Row]:
+    """Return the messages' rows with their files, whose content is in the workspace."""
+    files: dict[int, list[Row]] = defaultdict(list)
+    sent = Attachment.objects.filter(message__conversation=chat).order_by("pk")
+    for one in sent.values("message", *backup.ATTACHMENT):
+        files[one.pop("message")].append(one)
+    return [_values(row, "message", attachments=files[row.pk]) for row in rows]
+
+
+def _turn(row: Turn) -> Row:
+    """Return a turn's row; a live turn is exported as interrupted, since it cannot continue
+    elsewhere.
+    """
+    values = _values(row, "turn")
+    if row.is_live:
+        values |= {"state": "interrupted", "reason": "", "message": _UNDER_WAY}
+        values |= {"can_retry": False, "ended_at": timezone.now()}
+    return values
+
+
+def _values(row: Model, kind: str, **other: Any) -> Row:
+    names = (name for name in backup.TABLE.kinds[kind] if name not in other)
+    found = {name: row.serializable_value(name) for name in names}
+    return found | other
+
+
+# Finds which conversations of a backup, and which of their messages, exist here.
+
+
+@dataclass(frozen=True)
+class ImportMatch:
+    """The target of a conversation: *chat*, or a new one with the id *key*.
+
+    *known*: our numbers of its existing messages, by the backup's numbers.
+    """
+
+    key: uuid.UUID
+    chat: Conversation | None = None
+    known: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, workspace: Workspace | None, talk: ConversationRows) -> "ImportMatch":
+        theirs: uuid.UUID = talk.conversation["id"]
+        if workspace is None:
+            return cls(theirs)
+        taken = Conversation.all_objects.filter(pk=theirs).first()
+        if taken is not None and taken.workspace_id != workspace.pk:
+            return cls._at(workspace, uuid.uuid5(workspace.pk, str(theirs)), talk)
+        return cls._at(workspace, theirs, talk)
+
+    @classmethod
+    def _at(cls, workspace: Workspace, key: uuid.UUID, talk: ConversationRows) -> "ImportMatch":
+        chat = Conversation.all_objects.filter(pk=key, workspace=workspace).first()
+        if chat is None:
+            return cls(key)
+        ours = list(chat.messages.order_by("pk").values("pk", "kind", "created_at", "text"))
+        here = dict(zip(backup.identities(ours), (row["pk"] for row in ours), strict=True))
+        names = backup.identities(talk.messages)
+        known = {
+            row["id"]: here[name]
+            for row, name in zip(talk.messages, names, strict=True)
+            if name in here
+        }
+        went_on = len(known) == len(ours) and not talk.branches and chat.branch_id is None
+        if went_on or len(known) == len(talk.messages):
+            return cls(key, chat, known)
+        # It diverged: the backup's version becomes another conversation, under an id that a later
+        # import finds again.
+        own = uuid.uuid5(key, "".join(names))
+        other = Conversation.all_objects.filter(pk=own, workspace=workspace).first()
+        if other is None:
+            return cls(own)
+        pairs = zip(talk.messages, other.messages.order_by("pk"), strict=False)
+        return cls(own, other, {theirs["id"]: mine.pk for theirs, mine in pairs})
+
+    def turns(self, talk: ConversationRows) -> dict[int, int]:
+        rows = Message.objects.filter(pk__in=list(self.known.values())).values_list("pk", "turn_id")
+        of = dict(rows)
+        found = {row["turn"]: of.get(self.known.get(row["id"], 0)) for row in talk.messages}
+        return {theirs: ours for theirs, ours in found.items() if theirs and ours}
+
+
+@dataclass(frozen=True)
+class Counts:
+    new: int = 0
+    longer: int = 0
+    same: int = 0
+    messages: int = 0
+
+
+def match_conversations(workspace: Workspace | None, found: Iterable[ConversationRows]) -> Counts:
+    """Count what ``merge`` would do; every row is checked. ``None``: into a new workspace."""
+    new = longer = same = messages = 0
+    for talk in found:
+        place = ImportMatch.of(workspace, talk)
+        messages += len(talk.messages) - len(place.known)
+        if place.chat is None:
+            new += 1
+        elif len(place.known) < len(talk.messages):
+            longer += 1
+        else:
+            same += 1
+    return Counts(new, longer, same, messages)
+
 
 _AT_ONCE = 500
 # Rows of one transaction; others wait for the database meanwhile.
@@ -286,7 +462,7 @@ def _summaries(
 def _point(chat: Conversation, talk: ConversationRows, added: _Added, *, is_new: bool) -> None:
     """Set the pointers of the conversation and its versions to its messages."""
     numbers, own = added.numbers, talk.conversation
-    found = conversations.pointers(own, numbers)
+    found = backup.pointers(own, numbers)
     if not is_new:
         found["summarised_through"] = max(found["summarised_through"], chat.summarised_through)
         found["active_at"] = max(own["active_at"], chat.active_at)
@@ -294,7 +470,7 @@ def _point(chat: Conversation, talk: ConversationRows, added: _Added, *, is_new:
     Conversation.objects.filter(pk=chat.pk).update(**found)
     for row in talk.branches:
         Branch.objects.filter(pk=added.branches[row["id"]]).update(
-            **conversations.pointers(row, numbers),
+            **backup.pointers(row, numbers),
             forks_at=numbers.since(row["forks_at"]),
             first=numbers.since(row["first"]),
             read_to=row["read_to"],
