@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Resolves links and pictures of an answer that name files of the workspace.
 #
 # A link opens the file browser, which checks access and serves pictures, too, each without script.
-# An answer is stored as HTML, and files come and go, so `mark_missing` looks for them whenever it is
-# shown.
+# An answer is stored as HTML, and files come and go, so `mark_missing` looks for them whenever it
+# is shown.
 
 
 # Shown in place, as pictures: also an SVG runs no script and loads nothing.
