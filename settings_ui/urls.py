@@ -136,6 +136,7 @@ urlpatterns += [
     path("files/new/<path:path>/", file_changes.new, name="files_new_in"),
     path("files/upload/", file_changes.upload, name="files_upload"),
     path("files/upload/<path:path>/", file_changes.upload, name="files_upload_to"),
+    path("files/save-code", file_changes.save_code, name="files_save_code"),
     path("files/piece/", file_changes.piece, name="files_piece"),
     path("files/piece/<path:path>/", file_changes.piece, name="files_piece_to"),
     path("files/download/", files.download, name="files_download_all"),

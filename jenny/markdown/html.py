@@ -9,7 +9,7 @@ from itertools import groupby
 
 from markdown_it.token import Token
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import find_lexer_class, get_lexer_by_name
 from pygments.token import STANDARD_TYPES, _TokenType
 from pygments.util import ClassNotFound
 
@@ -88,6 +88,17 @@ def label(language: str) -> str:
     return "Text" if lexer.name == "Text only" else str(lexer.name)
 
 
+def file_ending(shown: str) -> str:
+    """Return the ending of a file for code whose label is *shown*."""
+    lexer = find_lexer_class(shown)
+    for pattern in lexer.filenames if lexer else ():
+        found = _FILE_ENDING.fullmatch(pattern.removeprefix("*."))
+        if found and pattern.startswith("*."):
+            return found[0]
+    plain = shown.lower()
+    return plain if lexer is None and _FILE_ENDING.fullmatch(plain) else "txt"
+
+
 @lru_cache(maxsize=256)
 def _colours_of(language: str) -> str:
     """Return the lexer's name for *language*, "" for none."""
@@ -137,6 +148,7 @@ _FIRST_HEADING = 3
 _LAST_HEADING = 6
 _LONGEST_SHOWN_TARGET = 200
 _UNSAFE_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
+_FILE_ENDING = re.compile(r"[a-z0-9]{1,5}")
 _ALIGNED = re.compile(r"text-align:(left|center|right)")
 # The width, or width and height, that Obsidian has behind a picture's description.
 _SIZE = re.compile(r"(?:^|\|)[ \t]*(\d{1,4})(?:x(\d{1,4}))?[ \t]*\Z")
@@ -281,7 +293,8 @@ def _code_block(page: _Page, token: Token) -> str:
         '<div class="code"><div class="code-head">'
         f'<span class="code-language">{escape(label(language))}</span>'
         '<button type="button" class="copy" data-wrap="" aria-label="Wrap lines">Wrap</button>'
-        '<button type="button" class="copy" data-save="" aria-label="Save code">Save</button>'
+        '<button type="button" class="copy" data-save="" aria-label="Save code in the workspace">'
+        "Save</button>"
         '<button type="button" class="copy" data-copy="" aria-label="Copy code">Copy</button></div>'
         f'<pre tabindex="0"><code>{text}{tail}</code></pre>{more}</div>\n'
     )

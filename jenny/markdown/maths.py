@@ -42,6 +42,7 @@ _PROSE = re.compile(r"[^\W\d_]{2}[\s,.;:]+[^\W\d_]{2}")
 _WORD = re.compile(
     r"(?<![\w\\{^])(?!(?:sin|cos|tan|cot|log|ln|exp|lim|max|min|mod|gcd|det)\b)[^\W\d_]{2,}"
 )
+_ESCAPED_LINK = re.compile(r"\][(:\[]")
 _UNENDED = ("/", ":", ",", ";", "&", "=")
 
 # Environments that the converter does not know; they become arrays that look the same.
@@ -178,7 +179,8 @@ def _formula_at(source: str, start: int, stop: int) -> tuple[str, int, bool] | N
     else:
         # Escaped brackets may also contain words.
         has_marks = _MARKS.search(formula) is not None
-        is_formula = has_marks or not (display or _PROSE.search(formula))
+        has_words = any(map(str.isalnum, formula))
+        is_formula = has_words and (has_marks or not (display or _PROSE.search(formula)))
     return (formula, found.end(), display) if is_formula else None
 
 
@@ -213,8 +215,11 @@ def _opens_block(rest: str, closing: str) -> bool:
     if not content:
         return True
     # "\\[" may also be an escaped bracket, and "$$" a price range.
+    # "\\[words](/address)" is an escaped link, "\\[words]: /address" an escaped definition.
     is_formula = (
-        looks_like_maths(content) if closing == "$$" else _MARKS.search(content) is not None
+        looks_like_maths(content)
+        if closing == "$$"
+        else _MARKS.search(content) is not None and _ESCAPED_LINK.search(content) is None
     )
     return is_formula and closing not in content
 

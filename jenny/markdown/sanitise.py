@@ -212,7 +212,10 @@ _ATTRIBUTES: dict[str, set[str]] = {
 }
 _VALUES: dict[str, dict[str, set[str]]] = {
     "a": {"aria-label": {"Back to the text"}, "target": {"_blank"}},
-    "button": {"aria-label": {"Copy code", "Save code", "Wrap lines"}, "type": {"button"}},
+    "button": {
+        "aria-label": {"Copy code", "Save code in the workspace", "Wrap lines"},
+        "type": {"button"},
+    },
     "div": {"aria-label": {"Footnotes", "Table"}, "role": {"group"}},
     "input": {
         "aria-label": {"Done", "Not done"},

@@ -14,6 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jenny.accounts.services.workspace_context import WorkspaceContext, get_workspace_context
+from jenny.markdown.html import file_ending
 from jenny.workspace import move_copy, names, retention, trash, upload_parts, uploads
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteFailed, reason_of
 from jenny.workspace.move_copy import kind_of, locate_itself
@@ -29,6 +30,7 @@ from wikis.views.base_context import index_for
 # (``jenny.runtime.asgi_middleware``).
 MOST_BYTES = 4_000_000_000
 NAMED = 5
+CODE_FOLDER = "output"
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -104,6 +106,25 @@ def _take(request: HttpRequest, ctx: WorkspaceContext, folder: str) -> dict[str,
         raise
     _discard(waiting)
     return {"there": part.size, "path": stored, "href": files.address(stored)}
+
+
+@require_POST
+def save_code(request: HttpRequest) -> HttpResponse:
+    """Save a block of code (``text``, ``language`` as its head shows it) as a new file below
+    ``output/``, or that folder of the ``project``. Returns JSON with the path."""
+    ctx = get_workspace_context(request)
+    text, project = request.POST.get("text", ""), request.POST.get("project", "")
+    try:
+        base = f"{pages.open_wiki(ctx.root, project).path(CODE_FOLDER)}" if project else CODE_FOLDER
+        name = f"code.{file_ending(request.POST.get('language', ''))}"
+        target = move_copy.free_name(ctx.files.root, f"{base}/{name}")
+        # No version: a file that came there meanwhile is not overwritten.
+        path = ctx.files.write(target, text.replace("\r\n", "\n").encode(), expect=None).path
+    except WorkspaceError as error:
+        return JsonResponse(
+            {"message": error.message}, status=files.workspace_error_page.status_of(error)
+        )
+    return JsonResponse({"path": path, "href": files.address(path)})
 
 
 def _target(ctx: WorkspaceContext, folder: str, name: str) -> str:

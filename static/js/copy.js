@@ -1,5 +1,7 @@
 /* Copying a message, with its formatting where the target takes it, or a piece of code. */
 
+import { post } from "./upload_parts.js";
+
 const SHOWN_MS = 1600;
 const announce = document.getElementById("announce");
 
@@ -35,7 +37,7 @@ const MARKS = { STRONG: "**", B: "**", EM: "*", I: "*", S: "~~", DEL: "~~" };
 /** What was selected, as Markdown: numbers, bullets, fences, marks and addresses stay. */
 function markdown(node, indent = "") {
   if (node.nodeType === Node.TEXT_NODE) return node.data.replace(/\s+/g, " ");
-  if (node.nodeType === Node.ELEMENT_NODE && node.matches(".code-head, .sr-only, .footnote-back")) return "";
+  if (node.nodeType === Node.ELEMENT_NODE && node.matches(".code-head, .code > :not(pre), .sr-only, .footnote-back")) return "";
   const inner = (more = "") => [...node.childNodes].map((child) => markdown(child, indent + more)).join("");
   const tag = node.nodeName;
   if (tag === "PRE") return `\n\n\`\`\`\n${codeOf(node)}\n\`\`\`\n\n`.replaceAll("\n", `\n${indent}`);
@@ -99,15 +101,36 @@ function contents(button) {
   const formatted = texts.map((text) => {
     const copy = text.cloneNode(true);
     // What stands above a piece of code is the page's, not Jenny's.
-    for (const head of copy.querySelectorAll(".code-head")) head.remove();
+    for (const head of copy.querySelectorAll(".code > :not(pre)")) head.remove();
     return copy.innerHTML;
   });
   return [plain, formatted.join("\n")];
 }
 
-/* --- A piece of code: its lines wrapped, or saved as a file ------------------------------ */
+/* --- A piece of code: its lines wrapped, or saved as a file of the workspace ------------- */
 
-const ENDINGS = { Python: "py", JavaScript: "js", TypeScript: "ts", JSON: "json", HTML: "html", CSS: "css", Bash: "sh", YAML: "yaml", SQL: "sql", Markdown: "md" };
+async function save(button, code) {
+  if (button.getAttribute("aria-busy")) return;
+  button.setAttribute("aria-busy", "true");
+  const body = new FormData();
+  body.set("text", `${codeOf(code.querySelector("pre"))}\n`);
+  body.set("language", code.querySelector(".code-language").textContent);
+  body.set("project", document.body.dataset.project ?? "");
+  const answer = await post("/files/save-code", body).catch(() => ({ stop: "Not saved: the server cannot be reached. Try again." }));
+  button.removeAttribute("aria-busy");
+  const said = document.createElement("p");
+  said.className = "code-saved";
+  if (answer.stop) said.textContent = answer.stop;
+  else {
+    const link = document.createElement("a");
+    link.href = answer.href;
+    link.textContent = answer.path;
+    said.append("Saved as ", link);
+  }
+  code.querySelector(".code-saved")?.remove();
+  code.append(said);
+  announce.textContent = said.textContent;
+}
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest(".code [data-wrap], .code [data-save]");
@@ -117,11 +140,7 @@ document.addEventListener("click", (event) => {
     button.setAttribute("aria-pressed", String(code.toggleAttribute("data-wrapped")));
     return;
   }
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${codeOf(code.querySelector("pre"))}\n`], { type: "text/plain" }));
-  link.download = `code.${ENDINGS[code.querySelector(".code-language").textContent] ?? "txt"}`;
-  link.click();
-  URL.revokeObjectURL(link.href);
+  save(button, code);
 });
 
 document.addEventListener("click", async (event) => {

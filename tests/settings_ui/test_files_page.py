@@ -682,3 +682,25 @@ def test_versions_are_named_by_time_and_reason(client: Client, root: Path) -> No
     before, _, details = re.sub(r"<(?!details)[^>]*>", "", shown).partition('<details class="group')
     assert sha[:8] not in before
     assert sha in details
+
+
+def test_a_block_of_code_is_saved_as_a_new_file(client: Client, root: Path) -> None:
+    """Below ``output/`` of the workspace or of a project, with the language's ending; a taken name
+    gets a number, and nothing is written over or anywhere else."""
+    (root / "wikis/bees").mkdir(parents=True)
+    for language, project, path in (
+        ("Python", "", "output/code.py"),
+        ("Python", "", "output/code (2).py"),
+        ("svg", "", "output/code.svg"),
+        ("../../x", "", "output/code.txt"),
+        ("JSON", "bees", "wikis/bees/output/code.json"),
+    ):
+        sent = {"text": f"{path}\r\n", "language": language, "project": project}
+        answer = client.post("/files/save-code", sent)
+        assert answer.json() == {"path": path, "href": f"/workspace/{quote(path)}"}
+        assert (root / path).read_bytes() == f"{path}\n".encode()
+    for project in ("..", "nobody", "../memory", "/etc"):
+        answer = client.post("/files/save-code", {"text": "x", "project": project})
+        assert answer.status_code in {404, 422}
+        assert answer.json()["message"]
+    assert client.get("/files/save-code").status_code == 405
