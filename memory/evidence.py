@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from jenny.text_normalisation import fold
+from jenny.text_normalisation import fold, is_unspaced
+from memory.derived_numbers import derive_numbers, find_amounts
 from memory.fact_units import (
     LABELS,
     Text,
@@ -46,11 +47,22 @@ from memory.relative_days import find_stretches, is_dated_note, near_years
 from memory.replaced_lines import find_lost, find_parted
 from memory.similarity_words import OPPOSITES
 from memory.turned_negations import find_turned
+from memory.word_groups import (
+    cjk_frames,
+    excluding,
+    find_excluded_unspaced,
+    german_frames,
+    is_kind_of,
+    synonyms_of,
+    unspaced_synonyms,
+)
 
 type Kind = Literal["unfounded", "negation", "mixed", "lost", "contradicts", "permanent"]
 
 # Share of a line's words that must stand in what it rests on (docs/decisions/dream-tools.md).
 LINE_SHARE = 0.5
+# Share from which the only new word of a line may be another one for what was said.
+REWORDED_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +129,13 @@ _LITERAL = re.compile(
     r"|((?<![\w-])--[a-z][\w-]*)"
 )
 _WEEK_DAYS = 7
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Of a line without end, so much is compared.
 _MOST_CHARS = 2_000
 # Of a clause that runs on without end, so much is compared with others.
 _MOST_UNITS = 60
 _BRACKETS = ("(", "（")
+_SHORTEST_BEGINNING = 4
 
 
 class _Ground:
@@ -173,9 +187,18 @@ class _Ground:
         names = self._unknown_names(unknown)
         if names or self.is_translation:
             return names
-        for clause in self.line.clauses:
-            if words := self._unknown_in(clause, unknown):
-                return words
+        return (
+            self._excluded(unknown)
+            or self._swapped_in_frame(unknown)
+            or self._new_clause(unknown)
+            or self._too_new(unknown)
+        )
+
+    def _new_clause(self, unknown: Collection[Unit]) -> tuple[str, ...]:
+        found = (self._unknown_in(clause, unknown) for clause in self.line.clauses)
+        return next(filter(None, found), ())
+
+    def _too_new(self, unknown: Collection[Unit]) -> tuple[str, ...]:
         counting = [unit for unit in self.line.units if unit.counts]
         total = sum(unit.weight for unit in counting)
         if total and sum(map(_surprise, unknown)) > (1 - LINE_SHARE) * total:
@@ -230,7 +253,8 @@ class _Ground:
         if not new or self.line.is_label(self.line.clauses.index(clause)):
             return ()
         known = [unit for unit in clause if unit.counts and self._stands(unit)][:_MOST_UNITS]
-        if _is_new(new, known) and not self._is_heading(clause, new):
+        is_new = _is_new(new, known) and not self._is_heading(clause, new)
+        if is_new and not self._may_be_reworded(clause, new, unknown):
             return runs_of(new)
         base = max(
             self._all,
@@ -241,6 +265,80 @@ class _Ground:
             return runs_of(opposed)
         is_alone = runs_of(unknown) == runs_of(new[:1])
         return runs_of(new) if is_alone and self._is_swapped(new[0], base) else ()
+
+    def _excluded(self, unknown: Collection[Unit]) -> tuple[str, ...]:
+        """The new words of a line of a kind of which something else was said."""
+        if self._language == "cjk":
+            texts = (*self._all, *filter(self._is_about, self._near_lines))
+            said = "\n".join(text.folded for text in texts)
+            return find_excluded_unspaced(self.line.folded, said)
+        return runs_of(
+            unit
+            for unit in unknown
+            if any(
+                any(is_kind_of(word, kind) for word in self._whole.found)
+                for kind in excluding(unit.key)
+            )
+        )
+
+    def _swapped_in_frame(self, unknown: Collection[Unit]) -> tuple[str, ...]:
+        """The new words that stand where another one stood that the line has not: "玲奈の家" and
+        "香織の家", "Kredit bei der Volksbank" and "Kredit bei der Commerzbank"."""
+        if self._language == "cjk":
+            said = "\n".join(text.folded for text in self._all)
+            places = list(cjk_frames(said))
+            return tuple(
+                word
+                for word, place in cjk_frames(self.line.folded)
+                if word not in said
+                and word not in self._unspaced_synonyms
+                and any(place == one and other not in self.line.folded for other, one in places)
+            )
+        if self._language != "de":
+            return ()
+        nouns = [row for text in self._all for row in german_frames(text)]
+        return runs_of(
+            unit
+            for unit, frame in german_frames(self.line)
+            if unit in unknown
+            and any(frame == one and not self.line.knows(other) for other, one in nouns)
+        )
+
+    def _has_synonym(self, unit: Unit) -> bool:
+        """True when a text has another word for it. People and days have none."""
+        if unit.is_role or unit.is_of_calendar:
+            return False
+        if is_unspaced(unit.key[0]):
+            return any(unit.key in word for word in self._unspaced_synonyms)
+        found = word_sets(self._whole.source).all
+        return any(found.has(word) for word in synonyms_of(unit.key))
+
+    @cached_property
+    def _unspaced_synonyms(self) -> frozenset[str]:
+        return unspaced_synonyms(self.line.folded, self._whole.folded)
+
+    def _may_be_reworded(
+        self, clause: Sequence[Unit], new: Sequence[Unit], unknown: Collection[Unit]
+    ) -> bool:
+        """True when the only new word of a line may stand for one that was said and that the line
+        has not."""
+        if self._language == "de" and len({unit.run for unit in clause}) == 1:
+            # Every noun has a capital: one that stands alone may be a name.
+            begins = (word for word in self._whole.found if len(word) >= _SHORTEST_BEGINNING)
+            return new[0].key.startswith(tuple(begins))
+        counting = [unit for unit in self.line.units if unit.counts]
+        known = sum(unit.weight for unit in counting if unit not in unknown)
+        if known < REWORDED_SHARE * sum(unit.weight for unit in counting):
+            return False
+        is_only = len({unit.run for unit in (*unknown, *new) if not unit.is_loose}) == 1
+        base = max(self._all, key=self._shared, default=self._whole)
+        said = [unit for unit in base.units if _says_something(unit)]
+        return is_only and any(not self._has(unit) for unit in said)
+
+    def _has(self, unit: Unit) -> bool:
+        """True when the line has a word of a text, or another one for it."""
+        words = word_sets(self.line.source).all
+        return self.line.knows(unit) or any(words.has(word) for word in synonyms_of(unit.key))
 
     def _is_heading(self, clause: tuple[Unit, ...], new: Sequence[Unit]) -> bool:
         """True when one new word stands alone at the beginning or in brackets."""
@@ -275,7 +373,7 @@ class _Ground:
             return False
         if unit.key in self._weekdays:
             return False
-        if self._stands(unit) or is_compound(unit.key, self._whole):
+        if self._stands(unit) or is_compound(unit.key, self._whole) or self._has_synonym(unit):
             return False
         near = (text for text in self._near_lines if text.knows(unit))
         return not any(self._is_about(text, unit) for text in near)
@@ -330,7 +428,8 @@ class _Ground:
         for text, seen in self._days:
             rows = find_stretches(text.source, seen)
             years = {str(year) for row in rows for year in row.years}
-            numbers |= years or {str(seen.year)}
+            has_year = _YEAR.search(text.source)
+            numbers |= years or (set() if has_year else {str(seen.year)})
         for text in texts:
             own = (*text.words.numbers, *date_parts(text.words.dates))
             numbers |= {plain_number(number) for number in own}
@@ -340,6 +439,10 @@ class _Ground:
             for n in found.numbers
             if plain_number(n) not in numbers | {"1"} and not has_digits(said, n)
         ]
+        if wrong:
+            known = derive_numbers([*self._days, *((text, None) for text in texts)])
+            amounts = find_amounts(self.line.source)
+            wrong = [n for n in wrong if not known.has(n, amounts)]
         wrong += [
             day
             for day in found.dates

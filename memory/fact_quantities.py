@@ -35,6 +35,14 @@ _PHRASES = {
     "statt": "statt ohne", "anstelle": "statt ohne", "free of": "without", "free from": "without",
     "frei von": "ohne", "still to be": "not yet",
     "yet to be": "not yet",
+    "not exceed": "at most", "not exceeding": "at most", "no more than": "at most",
+    "not more than": "at most", "no less than": "at least", "not less than": "at least",
+    "nicht übersteigen": "höchstens", "nicht überschreiten": "höchstens",
+    "nicht mehr als": "höchstens", "nicht weniger als": "mindestens",
+    "gave up": "stopped", "given up": "stopped", "gives up": "stopped", "cut out": "stopped",
+    "swore off": "stopped", "does not change": "still", "has not changed": "still",
+    "not changed": "still", "unchanged": "still", "ändert sich nicht": "weiterhin",
+    "nicht geändert": "weiterhin", "unverändert": "weiterhin",
     "ausgenommen": "außer", "excluding": "except", "apart from": "except", "save for": "except",
     "en lugar de": "sin", "en vez de": "sin", "au lieu de": "sans", "plutôt que": "sans",
 }  # fmt: skip
@@ -133,6 +141,7 @@ _GERMAN_MONTHS = [
     "November",
     "Dezember",
 ]
+_NUMBER_SIGN = re.compile(r"\bno\.\s?(?=\d)", re.IGNORECASE)
 _PREFERRED_OVER = re.compile(
     r"\b((?:prefer|chose|pick|select|favour|favor)\w*\b[^,;.]*?) over\b", re.IGNORECASE
 )
@@ -158,6 +167,8 @@ _CJK_UNITS = {
     "キロ": "km",
     "メートル(?!法)": "m",
     "ユーロ": " euro ",
+    "変わらない|変わりない|変わりなし|変更(?:は|が)?な[しい]": "同じ",
+    "を?超え(?:ない|ず)": "以内",
     "の代わりに": "ではなく、",
     "の代わり": "ではない",
 }
@@ -173,6 +184,7 @@ def level_quantities(text: str, language: str = "") -> str:
         return _level_unspaced(text)
     if language == "es":
         text = re.sub(r"\bonce\b", "11", text)
+    text = _NUMBER_SIGN.sub("number ", text)
     text = _HALF_GERMAN.sub(lambda found: _half(found, -1), text)
     text = _HALF_ENGLISH.sub(lambda found: _half(found, 0), text)
     text = _NUMBER.sub(_number, text)

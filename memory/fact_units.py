@@ -38,8 +38,12 @@ class Unit:
         return self.key.startswith(("day ", "month "))
 
     @property
+    def is_role(self) -> bool:
+        return self.key in _ROLES or self.key.removesuffix("s") in _ROLES
+
+    @property
     def is_person(self) -> bool:
-        return self.is_name or self.key in _ROLES or self.key.removesuffix("s") in _ROLES
+        return self.is_name or self.is_role
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +116,14 @@ _LABELS = """
     only even ever again once twice more most less least much many few little lot some any both all
     half several enough quite rather too almost nearly well away ahead apart instead otherwise
     however therefore though although while whenever wherever whether unless whereas due reason
-    routine minute minutes hour hours minuten stunden prof professor dr mr mrs ms
+    gb tb mb routine minute minutes hour hours minuten stunden prof professor dr mr mrs ms
     tag tage tagen woche wochen session sessions rather statt mid early late end beginning upfront
-    front together mitte anfang ende zusammen gemeinsam dahin solange samt herr herrn jeder jede
+    wegen aufgrund trotz dank während zwecks laut gemäß infolge bezüglich hinsichtlich
+    front together answer answers reply replies response responses format style tone manner topic
+    subject area type kind goal plan planned plans planning status current favourite favorite likes
+    used uses using based located available known called aged
+    antwort antworten stil ton thema bereich art ziel geplant plant plan aktuell lieblings bekannt
+    mitte anfang ende zusammen gemeinsam dahin solange samt herr herrn jeder jede
     jeden jedes darüber damit dazu davon dafür daran darauf dabei dagegen
     beruf arbeit arbeitgeber wohnort wohnung wohnhaft adresse stadt familie haustier haustiere
     ernährung hobbys getränk getränke sprache sprachen geburtstag geburt geburtsort alter
@@ -187,7 +196,7 @@ _DAYS = {
     for word in row.split()
 }
 _GERMAN_DAYS = ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")
-_CJK_DAY = re.compile("([月火水木金土日])曜日?")
+_CJK_DAY = re.compile("([月火水木金土日])曜日?|(?:周|星期|礼拜)([一二三四五六日天])(?![年月回次])")
 
 
 _STOP_WORDS = {
@@ -251,7 +260,8 @@ def _spaced_units(words: Words, language: str, text: str) -> Iterator[Unit]:
 
 def _unspaced_units(text: str) -> Iterator[Unit]:
     for day in _CJK_DAY.finditer(text):
-        yield Unit(f"day {'月火水木金土日'.index(day[1])}", day[0], 2)
+        at = "月火水木金土日".index(day[1]) if day[1] else min("一二三四五六日天".index(day[2]), 6)
+        yield Unit(f"day {at}", day[0], 2)
     text = _CJK_LABELS.sub("、", _CJK_DAY.sub("、", text))
     for run in _KATAKANA.finditer(text):
         yield Unit(run[0], run[0], 2)
@@ -317,6 +327,8 @@ def is_made_of(run: str, text: str) -> bool:
     return any(run[:at] in text and run[at:] in text for at in range(2, len(run) - 1))
 
 
+_CASE_END = re.compile("(?:en|er|n|e|s)$")
+_SHORTEST_FIRST = 3
 _SHORTEST_PART, _SHORTEST_STEM, _SHORTEST_WHOLE = 4, 4, 6
 # What German puts behind a word without saying much more.
 _HEADS = """
@@ -332,6 +344,10 @@ def _is_part(word: str, other: str) -> bool:
     """True when a word is a part of another, or has it as a part and says no more: "Erdnüsse",
     "Erdnussallergie"."""
     short, long = sorted((word, other), key=len)
+    first = _CASE_END.sub("", word)
+    if len(first) >= _SHORTEST_FIRST and other.startswith(first) and len(other) > len(first) + 3:
+        # "Süden", where "Südbalkon" was said.
+        return True
     if len(long) < _SHORTEST_WHOLE or len(short) < _SHORTEST_PART or is_unspaced(word[0]):
         return False
     stem = short if short in long else short[: max(_SHORTEST_PART, len(short) - 2)]

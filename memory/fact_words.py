@@ -41,7 +41,7 @@ _AVERSION_STEMS = """
 """
 _AVERSIONS = frozenset(_AVERSION_STEMS.split())
 _CJK_NEGATION = re.compile(
-    "(?:^|(?<=[\u30a1-\u30ff\u4e00-\u9fffき]))(?:では|じゃ)な[いく]|[没沒无勿]|不(?!動産|思議)|無(?!料|理)|未(?!満)|非(?!常)|なし|抜き|(?<!なければなら)(?<!なければいけ)(?<!なくてはなら)ない(?!と(?:いけ|だめ|ダメ|なら|困))|なかった|ません|なく(?!て)|ぬ|(?<![必まはい])ず(?=[に、。,.;]|$)|嫌い|苦手|避け|やめ|讨厌|避免"
+    "(?:^|(?<=[\u30a1-\u30ff\u4e00-\u9fffき]))(?:では|じゃ)な[いく]|[没沒无勿]|不(?!動産|思議)|無(?!料|理)|未(?!満)|非(?!常)|なし|抜き|(?<!なければなら)(?<!なければいけ)(?<!なくてはなら)ない(?!と(?:いけ|だめ|ダメ|なら|困))|なかった|ません|(?<![少危もと])なく(?!て)|ぬ|(?<![必まはい])ず(?=[に、。,.;]|$)|嫌い|苦手|避け|やめ|讨厌|避免"
 )
 _PREPOSITION_LIST = """
     in on at for by from with into about during im am an auf bei beim für von vom mit zu zum zur en
@@ -95,6 +95,7 @@ _ENDINGS = frozenset(_ENDING_LIST.split()) | {""}
 _SHORT_ENDINGS = frozenset({"", "s", "es", "'s", "ed", "ing", "en", "er", "ers"})
 _SHORTEST_STEM = 3
 _MARK = "\x02"
+_CJK_DENIED_DATE = re.compile(f"({_MARK}[^{_MARK}]*{_MARK}\\s*)(?:では|じゃ|で)な[いく]")
 # A noun up to its ending: what なし behind it negates.
 _CJK_NOUN = re.compile("[\u30a1-\u30ff\u4e00-\u9fff]+[\u3041-\u309f]{0,2}")
 _IRREGULAR_ROWS = """
@@ -185,7 +186,8 @@ def clauses_of(text: str) -> tuple[tuple[str, Words], ...]:
     found: list[tuple[str, Words]] = []
     was_negated = False
     for part in _CLAUSE.split(dates.marked(level(text).replace(_MARK, " "), _MARK)):
-        days, clause = dates.split_marked(part, _MARK)
+        # "Not in May": only the date is denied, and dates are compared apart.
+        days, clause = dates.split_marked(_CJK_DENIED_DATE.sub(r"\1", part), _MARK)
         reading = _Clause(clause)
         # An item of a list is negated with the item before it.
         count = sum(weight > 0 for weight in reading.words.values())
@@ -255,6 +257,8 @@ class _Clause:
                 self._add(fold_accents(bare), piece, is_name=piece[0].isupper() and not is_first)
 
     def _negate(self, bare: str) -> None:
+        # "Because of it, no coffee": what is behind a reason can be denied itself.
+        self._is_behind = self._is_behind and bare not in _NEGATES_NOUN
         if not self.is_negated and bare not in _NEGATES_CLAUSE:
             before = self.spared if bare in _NEGATES_NOUN else self.uncertain
             before.update(self.words)
@@ -348,7 +352,7 @@ class WordSet:
         if word in self._words or lemma_of(word) in self._words:
             return True
         return any(
-            _share_a_stem(form, other)
+            has_same_stem(form, other)
             for form in {word, _without_ge(word)}
             for other in self._by_beginning.get(form[:_SHORTEST_STEM], ())
         )
@@ -405,7 +409,8 @@ def _without_ge(word: str) -> str:
     return _GE.sub(r"\1", word)
 
 
-def _share_a_stem(one: str, other: str) -> bool:
+def has_same_stem(one: str, other: str) -> bool:
+    """True when two words differ by their endings alone."""
     if not one[:1].isalpha() or is_unspaced(one[0]):
         return one == other
     common = 0

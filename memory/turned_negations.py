@@ -8,6 +8,14 @@ from memory.fact_units import LABELS, Text
 from memory.fact_words import LIGHT_WEIGHT, Words, WordSet, clauses_of, words_of
 
 _ALLERGY = re.compile("allerg|intoleran|unvertrag|アレルギー|不耐")
+# Who is so, or does so, has or does something not.
+_LACK = re.compile(
+    r"\b(?:deaf|blind|mute|unable|lack\w*|vegan|vegetarian|teetotal\w*|sober|free|absent|closed|miss\w*"
+    r"|empty|remote\w*|alone|single|unemployed|only|taub|gehörlos|blind|stumm|unfähig|veget\w+|fehl\w+"
+    r"|frei|geschlossen|leer|allein\w*|arbeitslos|nur|erst)\b|\w+(?:less|free|los|frei)\b"
+    r"|聞こえ|見え|菜食|ベジ|ビーガン|ヴィーガン|だけ|のみ|欠|休|失",
+    re.IGNORECASE,
+)
 _PAST = re.compile(
     r"^\W*before\b|\bbefore(?=\W*$)"
     r"|\b(?:formerly|previously|used to|was|were|ago|former|früher|vorher|zuvor|davor|ehemals"
@@ -24,10 +32,11 @@ _NO_LONGER = re.compile(
 _CHANGE = re.compile(
     r"\bfrom\b(?=[^.;]*\bto\b)|\bvon\b(?=[^.;]*\b(?:nach|zu|auf)\b)"
     r"|\b(?:moved|no longer|any ?more|quit|stopped|gave up|left|was|were|instead|until"
-    r"|changed|switch\w*|former\w*|previously|sold|ended|dropped|broke up|gave|nicht mehr"
-    r"|aufgegeben|verkauft"
+    r"|changed|switch\w*|replac\w*|inherit\w*|took over|traded|gave up|retired|finished|completed"
+    r"|former\w*|previously|sold|ended|dropped|broke up|gave|nicht mehr"
+    r"|aufgegeben|verkauft|ersetzt\w*|geerbt|erbte|übernommen|getauscht|abgeschlossen|gewechselt"
     r"|gekündigt|getrennt|gezogen|zog|statt|vorher|früher|aufgehört|bis|war|gewechselt|beendet"
-    r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|から|替え|換え|変更",
+    r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|乗り換|移行|切り替|から|替え|換え|変更",
     re.IGNORECASE,
 )
 # In other languages verbs cannot be told.
@@ -42,6 +51,7 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
     has_changed = any(_CHANGE.search(text.source) for text in texts)
     loose = {unit.key for unit in line.units if unit.is_loose and language in _WITH_VERBS}
     clauses = clauses_of(line.source)
+    is_denied = any(text.words.negated or _LACK.search(text.source) for text in texts)
     for at, (clause, words) in enumerate(clauses):
         if line.is_label(at):
             continue
@@ -62,10 +72,18 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
             if (state, states) == ("plain", {"negated"}):
                 # "Cannot eat nuts", "allergic to nuts": neither is a negation of the other.
                 is_turned = not is_past and (not is_allergy or bool(_ALLERGY.search(word)))
+                is_turned = is_turned and not _is_fragment(line, word, texts)
             else:
                 is_turned = (state, states) == ("negated", {"plain"}) and not is_over
             if is_turned and word != "曜日":
                 found.append(words.spelled.get(word, word))
+        # "Tests should not come with it": nothing was denied at all.
+        if words.negated and not is_denied and not is_over and not is_past and not is_allergy:
+            found += [
+                words.spelled.get(word, word)
+                for word in list(words.negated)[:2]
+                if words.negated[word]
+            ]
         # "Does not work at Ferrum": where something is not done.
         if not is_over and not loose.isdisjoint(words.negated):
             found += [
@@ -74,6 +92,21 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
                 if states == ["unsure", {"plain"}] and _is_name(words, word, line, language)
             ]
     return tuple(dict.fromkeys(found))
+
+
+def _is_fragment(line: Text, word: str, texts: Sequence[Text]) -> bool:
+    """True when characters of a line are only a part of a name that is said and not denied: 真理 of
+    真理子."""
+    runs = {unit.run for unit in line.units if word in unit.run}
+    return bool(runs) and all(run != word and _is_affirmed(run, word, texts) for run in runs)
+
+
+def _is_affirmed(run: str, word: str, texts: Sequence[Text]) -> bool:
+    return any(
+        run in clause and word not in words.negated
+        for text in texts
+        for clause, words in clauses_of(text.source)
+    )
 
 
 def _weighty(words: Words) -> list[str]:

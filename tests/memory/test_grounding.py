@@ -11,7 +11,7 @@ from tests.memory.grounding_corpus import DAY, LANGUAGES, PARTS, read_examples
 
 # Shares of the lines, of which some are new wordings that the rules were not made from. What is
 # strict may not be wrong; a word that stands for another one cannot be told in every case.
-MOST_ASKED, MOST_PASSED, MOST_STRICT_PASSED = 0.03, 0.14, 0.05
+MOST_ASKED, MOST_PASSED, MOST_STRICT_PASSED = 0.01, 0.07, 0.03
 STRICT = {"number", "name", "negation", "person", "date"}
 
 
@@ -243,6 +243,83 @@ def test_a_date_without_a_year_means_the_one_next_to_its_entry(
     evidence = Evidence(cited={fact: [DAY]})
     assert not list(find_doubts([line], evidence))
     assert list(find_doubts([wrong], evidence))
+
+
+@pytest.mark.parametrize(
+    ("fact", "line", "wrong"),
+    [
+        ("Works 90 minutes a day on it.", "1.5 hours of work a day.", "2.5 hours of work a day."),
+        ("The course lasts two weeks.", "The course lasts 14 days.", "The course lasts 15 days."),
+        ("Lives in Graz since 2019.", "In Graz for 7 years.", "In Graz for 9 years."),
+        ("Der Vertrag läuft 18 Monate.", "Vertrag: 1,5 Jahre.", "Vertrag: 2,5 Jahre."),
+        ("初稿は4万字。", "初稿は40,000字。", "初稿は50,000字。"),
+        ("会議は90分。", "会議は1.5時間。", "会議は2.5時間。"),
+        ("The flat costs 250,000 euros.", "Flat: 250k euros.", "Flat: 350k euros."),
+        ("Rehearses from 7 to 9.", "Rehearsal 19:00 to 21:00.", "Rehearsal 18:00 to 21:00."),
+        ("The budget may not exceed 400.", "Budget: at most 400.", "Budget: at most 600."),
+        ("Heat pump since 2024.", "Heat pump (2024).", "Heat pump since 2026."),
+    ],
+)
+def test_numbers_follow_from_numbers(fact: str, line: str, wrong: str) -> None:
+    """The same amount in another unit is no other number, and the year of an entry is no year of a
+    text that names one."""
+    evidence = Evidence(cited={fact: [DAY]})
+    assert not list(find_doubts([line], evidence))
+    assert list(find_doubts([wrong], evidence))
+
+
+@pytest.mark.parametrize(
+    ("fact", "line", "wrong"),
+    [
+        ("The user is afraid of dogs.", "Fears dogs.", "Fears cats."),
+        ("The user plays the viola.", "Viola player.", "Plays the cello."),
+        ("Die Nutzerin spielt Klavier.", "Spielt gern Klavier.", "Spielt Jazzgitarre."),
+        ("Setzlinge im Frühling.", "Setzlinge im Frühjahr.", "Setzlinge im Herbst."),
+        ("田中さんが進行する。", "田中さんが司会。", "山田さんが進行する。"),
+        ("ユーザーは京都に住んでいる。", "京都在住。", "大阪在住。"),
+        ("読書会は玲奈の家で開く。", "玲奈の家で読書会。", "香織の家で読書会。"),
+        (
+            "Der Kredit läuft bei der Volksbank.",
+            "Kredit: Volksbank.",
+            "Kredit bei der Commerzbank.",
+        ),
+        ("用户每周三开组会。", "每周三组会。", "每周五组会。"),
+    ],
+)
+def test_another_word_for_it_is_no_other_thing(fact: str, line: str, wrong: str) -> None:
+    """A synonym passes; one of the same kind, or in the place of the other, is another thing."""
+    evidence = Evidence(cited={fact: [DAY]})
+    assert not list(find_doubts([line], evidence))
+    assert list(find_doubts([wrong], evidence))
+
+
+@pytest.mark.parametrize(
+    ("fact", "line"),
+    [
+        ("When asked for code, tests should come with it.", "Tests should not come with code."),
+        ("Trinkt wegen Sodbrennen keinen Kaffee mehr.", "Trinkt trotz Sodbrennen Kaffee."),
+        ("コードにはテストを付ける。", "コードにテストは付けない。"),
+    ],
+)
+def test_a_denial_does_not_come_from_nowhere(fact: str, line: str) -> None:
+    """Where nothing was denied, nothing is, and the other way round."""
+    assert list(find_doubts([line], Evidence(cited={fact: [DAY]})))
+
+
+@pytest.mark.parametrize(
+    ("fact", "line"),
+    [
+        ("読書会は今後、玲奈の家。第一月曜日は変わらない。", "読書会: 第一月曜日、玲奈の家。"),
+        ("コメントは最小限にしてほしい。", "コメントは必ず最小限に。"),
+        ("車検は2027年5月ではなく3月。", "車検は2027年3月。"),
+        ("妻の名前は真理ではなく真理子。", "妻は真理子。"),
+        ("The user stopped drinking coffee.", "Gave up coffee."),
+        ("The fee does not change: 40 euros.", "Fee still 40 euros."),
+    ],
+)
+def test_what_only_looks_like_a_denial_is_none(fact: str, line: str) -> None:
+    """A date or name that was denied denies nothing else, nor does what stays as it was."""
+    assert not list(find_doubts([line], Evidence(cited={fact: [DAY]})))
 
 
 # Words that are read, in letters that a pattern takes for theirs, and digits of all kinds.
