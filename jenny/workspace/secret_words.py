@@ -60,12 +60,14 @@ _NOW = (
 )
 _LINK = (
     rf"(?:[ \t]{{0,4}}(?P<strong>[:：=]|->|→|—|–)[ \t]{{0,4}}|[ \t]{{1,4}}(?P<weak>{_WORDS}){_NOW}[ \t]{{0,4}}(?P<colon>[:：]?)[ \t]{{1,4}}"
-    rf"|[ \t]?(?P<stuck>は|が|是|为|為|는|은|가|이)[ \t]?[:：]?[ \t]{{0,4}}|['\u2019]s[ \t]{{1,4}})"
+    rf"|[ \t]?(?P<stuck>は|が|是|为|為|는|은|가|이)[ \t]?[:：]?[ \t]{{0,4}})"
 )
 _QUOTED = r"(?P<open>[\"'`“„«‘‚「『])(?P<quoted>[^\n\"'`“”„«»‘’」』]{3,64})[\"'`”“»’‘」』]"
 _VALUE = r"(?P<value>[^\s\"'`“”„«»‘’「」『』<>，。、！？]{3,64})"
 _TOLD = re.compile(
-    rf"{_START}{_NOUN}{_NO_COMPOUND}{_WHOSE}{_LINK}(?:{_QUOTED}|{_VALUE})", re.IGNORECASE
+    # Behind "for the workshop", "'s" is no "is".
+    rf"{_START}{_NOUN}{_NO_COMPOUND}(?:{_WHOSE}{_LINK}|['\u2019]s[ \t]{{1,4}})(?:{_QUOTED}|{_VALUE})",
+    re.IGNORECASE,
 )
 _BARE = re.compile(rf"{_START}{_NOUN}{_NO_COMPOUND}[ \t]{{1,4}}{_VALUE}", re.IGNORECASE)
 _SET = re.compile(
