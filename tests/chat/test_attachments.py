@@ -303,13 +303,15 @@ def test_the_demo_model_answers_to_files() -> None:
         AttachedFile("photo.jpg", "a", "JPEG picture", "picture", width=9, height=9, picture=b"x"),
         AttachedFile("plan.pdf", "b", "PDF", "text", text="--- page 1 ---\nThe boiler stays."),
         AttachedFile("all.zip", "c", "Archive", "path"),
+        AttachedFile("locked.pdf", "d", "PDF", "path", problem="It is protected by a password."),
     ]
     body = {"model": "demo", "messages": to_wire([user_message("What is this?", "", sent)])}
     pieces = answer(parse_request(json.dumps(body).encode()))
     told = "".join(piece.text for piece in pieces if isinstance(piece, DemoSay))
     assert "**photo.jpg**: a picture. I see nothing" in told
-    assert "**plan.pdf** (PDF). It begins:\n\n> --- page 1 ---\n> The boiler stays." in told
+    assert "**plan.pdf** (PDF). It begins:\n\n> The boiler stays." in told
     assert "**all.zip** (Archive). A model gets its path" in told
+    assert "**locked.pdf** (PDF). It is protected by a password. A model gets its path." in told
 
 
 def test_names_are_made_fit() -> None:

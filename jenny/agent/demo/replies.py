@@ -185,9 +185,14 @@ def attachments(asked: DemoRequest) -> Iterator[Piece]:
         if "picture" in kind and not text:
             yield Say(f"**{name}**: a picture. I see nothing; a model that sees is shown it.\n\n")
             continue
-        lines = [line for line in text.splitlines() if line.strip()][:_QUOTED_LINES]
-        quoted = "\n".join(f"> {textwrap.shorten(line, 200, placeholder=' …')}" for line in lines)
-        told = f"It begins:\n\n{quoted}" if quoted else "A model gets its path, and no text of it."
+        # Notes of the program are in brackets, and pages have a line before them.
+        notes = " ".join(re.findall(r"^\[(.*)\]$", text, re.MULTILINE))
+        rows = (line for line in text.splitlines() if line.strip())
+        lines = [line for line in rows if not line.startswith(("[", "--- page "))]
+        quoted = "\n>\n".join(
+            f"> {textwrap.shorten(line, 200, placeholder=' …')}" for line in lines[:_QUOTED_LINES]
+        )
+        told = f"It begins:\n\n{quoted}" if quoted else f"{notes} A model gets its path.".strip()
         yield Say(f"**{name}** ({kind}). {told}\n\n")
     yield Say(f"I can do no more with files than this. {_LABEL}")
 
