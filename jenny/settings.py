@@ -11,13 +11,13 @@ from typing import Any
 import dj_database_url
 from django.utils.csp import CSP
 
-from jenny import env, logs, private_files
+from jenny import env, logs
 from jenny.workspace import retention
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 JENNY_VERSION = "0.1.0"
 JENNY_DATA = env.data_folder()
-private_files.protect(JENNY_DATA)
+env.protect(JENNY_DATA)
 
 # --- Secrets and hosts -----------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "jenny.accounts.services.sessions.SessionMiddleware",
+    "jenny.accounts.services.login.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -138,14 +138,14 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/chat/"
 LOGOUT_REDIRECT_URL = "/login/"
-SESSION_ENGINE = "jenny.accounts.services.sessions"
+SESSION_ENGINE = "jenny.accounts.services.login"
 # Cookies ignore ports, so instances on one host need names of their own.
 _INSTANCE = hashlib.sha256(b"jenny cookies\0" + SECRET_KEY.encode()).hexdigest()[:8]
 SESSION_COOKIE_NAME = f"jenny_session_{_INSTANCE}"
 CSRF_COOKIE_NAME = f"jenny_csrf_{_INSTANCE}"
 JENNY_MESSAGES_COOKIE = f"jenny_messages_{_INSTANCE}"
 JENNY_DEVICE_COOKIE = f"jenny_device_{_INSTANCE}"
-MESSAGE_STORAGE = "jenny.accounts.services.sessions.Messages"
+MESSAGE_STORAGE = "jenny.accounts.services.login.Messages"
 SESSION_COOKIE_AGE = int(retention.SESSION.total_seconds())
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -35,6 +35,7 @@ its characters, each with its marks. `search_tokens` splits Korean syllables as 
 all functions is proportional to the length of the text.
 """
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -271,3 +272,24 @@ def _search_token() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _any_word() -> re.Pattern[str]:
     return re.compile(_word(""))
+
+
+# Slugs: the names of workspace folders.
+
+
+LONGEST_SLUG = 40
+_NO_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+def folder_slug(name: str) -> str:
+    """Return *name* as lower-case letters, digits and single hyphens; at least ``workspace``."""
+    plain = fold_accents(name).encode("ascii", "ignore").decode()
+    return _NO_SLUG.sub("-", plain).strip("-")[:LONGEST_SLUG].strip("-") or "workspace"
+
+
+def slug_candidates(name: str) -> Iterator[str]:
+    """Yield the slug of *name*, then the same with -2, -3 … without end."""
+    first = folder_slug(name)
+    yield first
+    for number in itertools.count(2):
+        yield f"{first}-{number}"

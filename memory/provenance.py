@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from jenny.workspace import diffs, ledger_queue
+from jenny.workspace import diffs, line_files
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.versions.messages import Version
 from jenny.workspace.write_rules import Change
@@ -198,7 +198,7 @@ def record_origins(changes: Sequence[Change]) -> None:
     if not watched:
         return
     try:
-        ledger_queue.add(watched[0].workspace, NAME, _rows(watched))
+        line_files.add(watched[0].workspace, NAME, _rows(watched))
     except (OSError, WorkspaceError) as error:
         logger.warning("origin of lines not noted: %s", error)
 

@@ -14,11 +14,14 @@ class SettingsConfig(AppConfig):
         # Models can be imported only now.
         from jenny.accounts.services import jobs  # noqa: PLC0415 - apps are loaded first
         from memory.services import snapshots  # noqa: PLC0415 - apps are loaded first
-        from settings_ui.services import notices, workspace_health  # noqa: PLC0415 - apps are loaded first
+        from settings_ui.services import (
+            notices,
+            workspaces,
+        )
         from settings_ui.services.backups import exporter, import_job  # noqa: PLC0415 - apps are loaded first
 
         notices.register()
         signals.register_keeper(lambda row: snapshots.take_snapshot(row, "delete").message)
         jobs.register_job_kind(exporter.KIND, exporter.ABOUT)
         jobs.register_job_kind(import_job.KIND, import_job.ABOUT)
-        jobs.register_job_kind(workspace_health.KIND, workspace_health.ABOUT)
+        jobs.register_job_kind(workspaces.CHECK_KIND, workspaces.CHECK_JOB)

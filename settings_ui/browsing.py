@@ -17,7 +17,7 @@ from jenny.agent.messages import clean
 from jenny.markdown.comments import without_comments
 from jenny.markdown.html import highlight
 from jenny.markdown.render import render as render_markdown
-from jenny.workspace import file_times, names, paths
+from jenny.workspace import names, paths, stat_signature
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Entry, Workspace, is_hidden
 from jenny.workspace.zip_stream import CHUNK_BYTES, ZipBuffer, open_zip
@@ -407,7 +407,7 @@ def _file(
 
 def _info(name: str, entry: Entry) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name)
-    file_times.set_zip_time(info, int(entry.modified * file_times.NANOSECONDS))
+    stat_signature.set_zip_time(info, int(entry.modified * stat_signature.NANOSECONDS))
     info.compress_type = zipfile.ZIP_DEFLATED
     kind = stat.S_IFDIR | 0o755 if entry.kind == "folder" else stat.S_IFREG | 0o644
     info.external_attr = kind << 16

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from jenny.accounts.services import jobs
-from settings_ui.services import accounts, workspace_health
+from settings_ui.services import accounts, workspaces
 from settings_ui.services.backups import exporter, import_job, storage
 
 
@@ -26,7 +26,7 @@ def take_in(job_id: int) -> None:
 @shared_task(name="workspace.check")
 def check(job_id: int) -> None:
     """Check a workspace's files."""
-    jobs.run_job(job_id, workspace_health.work)
+    jobs.run_job(job_id, workspaces.check_files)
 
 
 @shared_task(name="backup.tidy")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jenny import env, private_files
+from jenny import env
 from jenny.accounts.services import first_run
 from jenny.env import DataFolder, EnvironmentProblem
 from tests.support.client import Client
@@ -123,9 +123,9 @@ def test_what_stays_open_to_others_is_named(tmp_path: Path, monkeypatch) -> None
     tmp_path.chmod(0o700)
     # Only another user's folder refuses, and tests may run as root.
     monkeypatch.setattr(Path, "chmod", refuse)
-    assert private_files.protect(DataFolder(tmp_path)) == [tmp_path / "db.sqlite3"]
-    assert private_files.open_paths(DataFolder(tmp_path)) == [tmp_path / "db.sqlite3"]
-    assert f"can read {tmp_path / 'db.sqlite3'}" in private_files.warning(tmp_path / "db.sqlite3")
+    assert env.protect(DataFolder(tmp_path)) == [tmp_path / "db.sqlite3"]
+    assert env.open_paths(DataFolder(tmp_path)) == [tmp_path / "db.sqlite3"]
+    assert f"can read {tmp_path / 'db.sqlite3'}" in env.warning(tmp_path / "db.sqlite3")
 
 
 HOLD = """

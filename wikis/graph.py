@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from jenny.workspace.file_cache import Kept
-from wikis import addresses
+from wikis import names
 from wikis.index_entries import Entry
 from wikis.page_index import OTHERS_SECONDS, Index, Relations, WikiIndex, read_relations
 
@@ -361,7 +361,7 @@ def _nodes(
     return tuple(
         Node(
             entry.title,
-            addresses.page_url(wiki, path),
+            names.page_url(wiki, path),
             *at[path],
             sizes[path],
             degrees.get(path, 0),
@@ -400,9 +400,7 @@ def _all(index: Index, every: Mapping[str, WikiIndex]) -> Picture:
         nodes += _nodes(name, shown, here, degrees, font=font)
         lines += [_line(here[one], here[other]) for one, other in edges]
         radius = round(places.radius) + 16
-        circles.append(
-            Circle(name, addresses.action_url(name, "graph"), round(x), round(y), radius)
-        )
+        circles.append(Circle(name, names.action_url(name, "graph"), round(x), round(y), radius))
     between = [
         (at[name, source], at[address])
         for name, rows in found.items()

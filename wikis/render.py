@@ -19,7 +19,7 @@ from jenny.markdown.render import Page as Rendered
 from jenny.markdown.render import normalise_text, render_embed, render_page
 from jenny.markdown.sections import find_section
 from jenny.workspace.errors import WorkspaceError
-from wikis import addresses, pages
+from wikis import names, pages
 from wikis.links import parse_address, parse_target, read_links
 from wikis.page_index import SEARCH_SECONDS, Index, WikiIndex
 
@@ -92,10 +92,10 @@ class Neighbours:
                 text = self._titled(found.target.path, link.target, text)
             at = self._anchor(where, found.target.path, link.anchor)
             if not pages.is_page(found.target.path):
-                return ResolvedLink("there", addresses.file_url(where, found.target.path), text)
+                return ResolvedLink("there", names.file_url(where, found.target.path), text)
             if where == here and found.target.path == self._path and at:
                 return ResolvedLink("there", f"#{at}", text)
-            address = addresses.page_url(where, found.target.path, at)
+            address = names.page_url(where, found.target.path, at)
             if found.target.candidates:
                 number = len(found.target.candidates)
                 hint = f"{number} pages are called so. This is the nearest; it names the others."
@@ -106,10 +106,10 @@ class Neighbours:
         if found.target.candidates:
             hint = f"{len(found.target.candidates)} pages are called so. Choose one."
             return ResolvedLink(
-                "unclear", addresses.action_url(where, "choose", page=named), text, hint
+                "unclear", names.action_url(where, "choose", page=named), text, hint
             )
         hint = f"There is no page “{named}” yet. Create it."
-        return ResolvedLink("missing", addresses.action_url(where, "new", page=named), text, hint)
+        return ResolvedLink("missing", names.action_url(where, "new", page=named), text, hint)
 
     def near(self, address: str) -> str | None:
         here = self._known.name
@@ -121,12 +121,12 @@ class Neighbours:
         if not path or link is None:
             return None
         if not pages.is_page(path):
-            return addresses.file_url(here, path)
-        return addresses.page_url(here, path, self._anchor(here, path, link.anchor))
+            return names.file_url(here, path)
+        return names.page_url(here, path, self._anchor(here, path, link.anchor))
 
     def picture(self, address: str) -> str | None:
         """Return a picture of this wiki, by its relative path or by the address of its file."""
-        own = addresses.file_url(self._known.name, "")
+        own = names.file_url(self._known.name, "")
         if address.startswith(own):
             path = unquote(address[len(own) :])
             path = path if path in self._known.files else ""
@@ -134,7 +134,7 @@ class Neighbours:
             path = self._found(address)
         if not path.lower().endswith(PICTURES):
             return None
-        return addresses.raw_url(self._known.name, path)
+        return names.raw_url(self._known.name, path)
 
     def missing(self, address: str) -> bool:
         link = parse_address(address)
@@ -146,10 +146,10 @@ class Neighbours:
         self.frames[name] = language, source
         if not self._draws:
             return None
-        return addresses.action_url(self._known.name, "frame", self._path, n=name)
+        return names.action_url(self._known.name, "frame", self._path, n=name)
 
     def tag(self, name: str) -> str:
-        return addresses.search_url(self._known.name, name)
+        return names.search_url(self._known.name, name)
 
     def embed(self, inner: str) -> str | None:
         """Return another page, or a part of one, as it is shown within this one.
@@ -175,7 +175,7 @@ class Neighbours:
         inside._chain = (*self._chain, key)
         inside._budget = self._budget
         html = render_embed(part, inside, f"e{MOST_EMBEDS - self._budget.count}-")
-        address = addresses.page_url(where, path, self._anchor(where, path, link.anchor))
+        address = names.page_url(where, path, self._anchor(where, path, link.anchor))
         title = escape(link.label or page.title, quote=False)
         head = f'<a class="wiki-link" href="{escape(address)}">{title}</a>'
         return f'<div class="embed"><p class="embed-title">{head}</p>{html}</div>\n'

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from jenny.workspace import names
-from wikis import addresses, pages
+from wikis import pages
 from wikis.index_entries import FOLDERS
+from wikis.names import file_url, page_url, wiki_url
 from wikis.page_index import WikiIndex
 
 # The tree lists at most this many entries of a folder; the folder's own page lists all.
@@ -50,7 +51,7 @@ def children(known: WikiIndex, folder: str) -> list[Child]:
         if slash:
             folders[name] = folders.get(name, 0) + 1
         else:
-            href = addresses.page_url(known.name, path)
+            href = page_url(known.name, path)
             found.append(Child(name, path, href, "page", entry.title, modified=entry.modified))
     for path in known.files:
         if path.startswith(prefix):
@@ -58,9 +59,9 @@ def children(known: WikiIndex, folder: str) -> list[Child]:
             if slash:
                 folders[name] = folders.get(name, 0) + 1
             else:
-                found.append(Child(name, path, addresses.file_url(known.name, path), "file"))
+                found.append(Child(name, path, file_url(known.name, path), "file"))
     inner = [
-        Child(name, prefix + name, f"{addresses.page_url(known.name, prefix + name)}/", "folder",
+        Child(name, prefix + name, f"{page_url(known.name, prefix + name)}/", "folder",
               count=count)
         for name, count in folders.items()
     ]  # fmt: skip
@@ -76,7 +77,7 @@ def branches(known: WikiIndex, current: str) -> list[Branch]:
             rows += _below(known, top, current, 0)
         elif any(path.startswith(f"{top}/") for path in (*known.entries, *known.files)):
             is_open = current == top or current.startswith(f"{top}/")
-            href = f"{addresses.page_url(known.name, top)}/"
+            href = f"{page_url(known.name, top)}/"
             rows.append(Branch(label, href, 0, "folder", is_open, current == top))
             if is_open:
                 rows += _below(known, top, current, 1)
@@ -94,14 +95,14 @@ def _below(known: WikiIndex, folder: str, current: str, depth: int) -> Iterator[
         if is_open:
             yield from _below(known, row.path, current, depth + 1)
     if len(rows) > len(shown):
-        href = f"{addresses.page_url(known.name, folder)}/"
+        href = f"{page_url(known.name, folder)}/"
         yield Branch(f"{len(rows) - len(shown):,} more", href, depth, "more")
 
 
 def crumbs(known: WikiIndex, path: str) -> list[tuple[str, str]]:
     """Return the breadcrumbs of *path*, itself the last: (label, address)."""
     parts = [part for part in path.split("/") if part]
-    rows = [(known.title, addresses.wiki_url(known.name))]
+    rows = [(known.title, wiki_url(known.name))]
     for end in range(len(parts)):
         inside = "/".join(parts[: end + 1])
         if inside in (pages.PAGES, pages.INDEX):
@@ -110,7 +111,7 @@ def crumbs(known: WikiIndex, path: str) -> list[tuple[str, str]]:
         label = LABELS.get(inside, pages.without_ending(parts[end]) if is_last else parts[end])
         if inside in known.entries:
             label = known.entries[inside].title
-        href = addresses.page_url(known.name, inside) + ("" if is_last else "/")
+        href = page_url(known.name, inside) + ("" if is_last else "/")
         rows.append((label, href))
     return rows
 

@@ -12,7 +12,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from jenny.accounts import access, connection_test, connections, endpoints, local_servers, vault
+from jenny.accounts import access, connection_test, connections, endpoints, vault
 from jenny.accounts.endpoints import (
     ANTHROPIC,
     DEMO,
@@ -207,9 +207,9 @@ class ModelForm(forms.Form):
         self.was_asked = True
 
     @property
-    def products(self) -> tuple[local_servers.Product | local_servers.Service, ...]:
+    def products(self) -> tuple[connections.Product | connections.Service, ...]:
         """Return the servers that are known to work, for the list beside the address."""
-        return local_servers.PRODUCTS + local_servers.SERVICES
+        return connections.PRODUCTS + connections.SERVICES
 
     @property
     def model_names(self) -> tuple[str, ...]:

@@ -20,11 +20,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, local_servers, time_zones
+from jenny.accounts import access, connections, time_zones
 from jenny.accounts.errors import OwnerExists
 from jenny.accounts.forms import CodeForm, ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
 from jenny.accounts.models import Account, RecoveryCode, TwoFactor
-from jenny.accounts.services import first_run, sessions
+from jenny.accounts.services import first_run
 from jenny.accounts.services import login as login_service
 from jenny.accounts.services.first_run import describe_folder, find_folder
 from jenny.accounts.services.login import LONGEST_WAIT_SECONDS
@@ -111,7 +111,7 @@ def setup_model(request: HttpRequest) -> HttpResponse:
     """Ask for the model, right after the first run; Settings has the same choice."""
     person, root = access.account(request), access.workspace(request).root
     looks = "look" in request.POST
-    found = local_servers.find_servers(own_port=settings.JENNY_PORT) if looks else None
+    found = connections.find_servers(own_port=settings.JENNY_PORT) if looks else None
     if looks and request.headers.get("HX-Request") == "true":
         fragment = {"found": found, "is_setup": True}
         return render(request, "includes/found_servers.html", fragment)
@@ -192,7 +192,7 @@ def login_code(request: HttpRequest) -> HttpResponse:
 def _let_in(request: HttpRequest, person: Account, goal: str) -> HttpResponse:
     log_in(request, person, backend=_BACKEND)
     response = redirect(goal)
-    sessions.remember_device(request, response, person)
+    login_service.remember_device(request, response, person)
     return response
 
 

@@ -16,7 +16,14 @@ from datetime import datetime
 from pathlib import Path
 
 from jenny.agent.messages import clean
-from jenny.workspace import file_times, line_files, locks, paths, transaction_journal, transactions
+from jenny.workspace import (
+    line_files,
+    locks,
+    paths,
+    stat_signature,
+    transaction_journal,
+    transactions,
+)
 from jenny.workspace.errors import FileTooLarge, PathRefused, WorkspaceError
 from jenny.workspace.locks import Level
 from jenny.workspace.redact import redact
@@ -171,7 +178,7 @@ def _awaited(line: str) -> int:
 
 def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
     """Build the entries. Numbers that were given out once are not used again."""
-    undated = file_times.moment_of(modified).astimezone(entries.load_zone(real)).strftime(STAMP)
+    undated = stat_signature.moment_of(modified).astimezone(entries.load_zone(real)).strftime(STAMP)
     cursor = max(archive.highest(real), cursors.counter(real) or 0, _read_to(real))
     made: list[HistoryEntry] = []
     for number, part in enumerate(parts(clean(text)), 1):

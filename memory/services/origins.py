@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jenny.accounts.models import Workspace
 from jenny.db_connections import release_db_connection
-from jenny.workspace import ledger_queue, retention
+from jenny.workspace import line_files, retention
 from jenny.workspace.errors import WorkspaceError
 from memory import provenance
 from memory.history import reader
@@ -31,10 +31,10 @@ def save_origins(workspace: Workspace) -> bool:
     """Store the origins that writes noted in the workspace. ``False``: it failed, the notes are
     kept, and the next call stores them."""
     root = workspace.root
-    if not ledger_queue.size(root, provenance.NAME):
+    if not line_files.size(root, provenance.NAME):
         return True
     try:
-        with ledger_queue.taking(root, provenance.NAME) as rows:
+        with line_files.taking(root, provenance.NAME) as rows:
             _keep(workspace, rows)
     except (DatabaseError, OSError, WorkspaceError) as error:
         log.warning("origins.not_kept", extra={"cause": type(error).__name__})

@@ -16,7 +16,7 @@ from jenny.text_normalisation import search_tokens
 from memory import recall
 from memory.search_sources import FILE, MEMORY, SKILL, WIKI
 from settings_ui.services import search
-from wikis import addresses
+from wikis import names
 
 # Offered of each kind, and of recent conversations when nothing is typed yet.
 _MOST, _RECENT = 5, 8
@@ -147,12 +147,12 @@ def _files(ctx: WorkspaceContext, words: tuple[str, ...]) -> Iterator[Choice]:
     paths = [(kind, path) for kind, path in places if kind in {MEMORY, SKILL, WIKI, FILE}]
     wikis = {path.split("/")[1] for kind, path in paths if kind == WIKI and path.count("/") > 1}
     for name in sorted(name for name in wikis if _fits(words, name))[:_MOST]:
-        yield Choice("Wiki", name, addresses.wiki_url(name))
+        yield Choice("Wiki", name, names.wiki_url(name))
     fitting = [row for row in paths if _fits(words, row[1])]
     for kind, path in sorted(fitting, key=lambda row: (len(row[1]), row[1]))[:_MOST]:
         if kind == WIKI and path.count("/") > 1:
             _, name, inside = path.split("/", 2)
-            yield Choice("Wiki page", inside, addresses.page_url(name, inside), name)
+            yield Choice("Wiki page", inside, names.page_url(name, inside), name)
         else:
             yield Choice("File", path, f"/workspace/{quote(path)}")
 

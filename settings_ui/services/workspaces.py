@@ -9,21 +9,24 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
+from jenny.accounts.checks import row_findings
 from jenny.accounts.models import Account, Job, Workspace
-from jenny.accounts.services import first_run
+from jenny.accounts.services import first_run, jobs
+from jenny.agent.messages import clean_value
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services import send_message
 from jenny.chat.services.search import forget_index
 from jenny.workspace import retention
+from jenny.workspace.check import check_workspace
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots import reader
 from jenny.workspace.snapshots.values import sized
@@ -292,3 +295,51 @@ def _walk(root: Path) -> Iterator[os.DirEntry[str]]:
 
 def _count(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+# The check of a workspace's files as a job, and the result of the last one.
+
+
+CHECK_KIND = "check"
+_MOST_FINDINGS = 500
+_HOME = ("/settings/system/health/", "Health of this workspace")
+
+
+def begin_check(workspace: Workspace, account: Account) -> Job:
+    """Enqueue a check; the one under way if there is one."""
+    return jobs.begin_job(workspace, account, CHECK_KIND, {})
+
+
+def check_files(job: Job) -> jobs.JobEnd:
+    """Check the workspace of a claimed job. Results of earlier checks are deleted."""
+    workspace = job.workspace
+    job.progress(0, 0, "Looking through the files.")
+    found = check_workspace(workspace.root) + row_findings(workspace, repair=False)
+    found.sort(key=lambda one: not one.is_open)
+    count = sum(one.is_open for one in found)
+    is_over = ~Q(state__in=Job.OPEN)
+    Job.objects.filter(is_over, workspace=workspace, kind=CHECK_KIND, pk__lt=job.pk).delete()
+    result = {
+        # A name of a file may be no text that a database takes.
+        "findings": [
+            clean_value(asdict(one) | {"is_open": one.is_open}) for one in found[:_MOST_FINDINGS]
+        ],
+        "open": count,
+        "left_out": max(0, len(found) - _MOST_FINDINGS),
+        "links": [{"href": _HOME[0], "label": "What was found"}],
+    }
+    message = "1 thing is to put right." if count == 1 else f"{count:,} things are to put right."
+    return jobs.JobEnd(message if count else "All is well.", result)
+
+
+def last_check(workspace: Workspace) -> Job | None:
+    """Return the last completed check; ``None`` when there was none yet."""
+    rows = Job.objects.filter(workspace=workspace, kind=CHECK_KIND, state=Job.State.DONE)
+    return rows.order_by("-pk").first()
+
+
+def open_check(workspace: Workspace) -> Job | None:
+    return Job.objects.filter(workspace=workspace, kind=CHECK_KIND, state__in=Job.OPEN).first()
+
+
+CHECK_JOB = jobs.JobKind("workspace.check", "Check of the files", _HOME)

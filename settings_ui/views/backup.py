@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jenny.accounts import access
 from jenny.accounts.models import Account, Job, Workspace
-from jenny.workspace import upload_parts
+from jenny.workspace import uploads
 from jenny.workspace.backup.validation import free_bytes
 from jenny.workspace.errors import BackupRefused, WorkspaceError, WriteFailed, reason_of
 from settings_ui.errors import FolderFound, WorkspaceRefused
@@ -99,8 +99,8 @@ def piece(request: HttpRequest) -> HttpResponse:
     bytes), ``size`` (of the whole file). Returns JSON with the size received."""
     person = access.account(request)
     at, size = (
-        upload_parts.number(request.POST.get("at")),
-        upload_parts.number(request.POST.get("size")),
+        uploads.number(request.POST.get("at")),
+        uploads.number(request.POST.get("size")),
     )
     sent = request.FILES.get("piece")
     try:
@@ -108,7 +108,7 @@ def piece(request: HttpRequest) -> HttpResponse:
             raise BackupRefused("This is no piece of a backup. Nothing was stored.")
         place = storage.arriving(request.POST.get("id", ""), person)
         _check_room(place.path, size - at)
-        return JsonResponse({"there": upload_parts.append(place.file, sent.read(), at)})
+        return JsonResponse({"there": uploads.append_part(place.file, sent.read(), at)})
     except WorkspaceError as error:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         return JsonResponse({"message": error.message}, status=status)
@@ -286,7 +286,7 @@ def _arrived(request: HttpRequest, person: Account) -> Place:
     sent = request.FILES.get("file")
     name = request.POST.get("arrived", "")
     if sent is None:
-        place = storage.named(name, person) if upload_parts.is_id(name) else None
+        place = storage.named(name, person) if uploads.is_upload_id(name) else None
         if place is None or not place.is_whole or "arriving" not in place.about:
             raise BackupRefused("No backup came with the form. Choose the file, then send it.")
         return place

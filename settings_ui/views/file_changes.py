@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from jenny.accounts.services.workspace_context import WorkspaceContext, get_workspace_context
 from jenny.markdown.html import file_ending
-from jenny.workspace import move_copy, names, retention, trash, upload_parts, uploads
+from jenny.workspace import move_copy, names, retention, trash, uploads
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteFailed, reason_of
 from jenny.workspace.move_copy import kind_of, locate_itself
 from settings_ui.views import files
@@ -88,10 +88,10 @@ def _take(request: HttpRequest, ctx: WorkspaceContext, folder: str) -> dict[str,
             deleted.
     """
     sent = request.FILES.get("piece")
-    part = upload_parts.read_part(request.POST, has_data=sent is not None, limit=MOST_BYTES)
+    part = uploads.read_part(request.POST, has_data=sent is not None, limit=MOST_BYTES)
     waiting = settings.JENNY_DATA.uploads / f"{ctx.account.pk}" / f"{part.id}.part"
     try:
-        there = upload_parts.append(waiting, sent.read() if sent is not None else b"", part.at)
+        there = uploads.append_part(waiting, sent.read() if sent is not None else b"", part.at)
         if there != part.size:
             return {"there": there}
         with waiting.open("rb") as stream:

@@ -12,18 +12,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from jenny.accounts import access, connection_test, connections, endpoints, local_servers
+from jenny.accounts import access, connection_test, connections, endpoints
+from jenny.accounts.connections import Found
 from jenny.accounts.endpoints import ANTHROPIC, origin_of
 from jenny.accounts.errors import ConnectionProblem
 from jenny.accounts.forms import ConnectionForm, is_fit, waiting_key
-from jenny.accounts.local_servers import Found
 from jenny.accounts.models import Account, ApiKey, Workspace
 from jenny.agent.errors import AgentError
 from jenny.chat.models import Conversation
 from jenny.workspace.config import Config, load_config
 from jenny.workspace.errors import WorkspaceError
-from settings_ui import privacy
 from settings_ui.forms import PresetForm
+from settings_ui.views import privacy
 from settings_ui.views.privacy import chosen_models
 
 
@@ -170,7 +170,7 @@ def assign(request: HttpRequest) -> HttpResponse:
 def find_servers(request: HttpRequest) -> HttpResponse:
     """Show model servers of this machine; nothing is saved."""
     person, workspace = access.account(request), access.workspace(request)
-    found = local_servers.find_servers(own_port=settings.JENNY_PORT)
+    found = connections.find_servers(own_port=settings.JENNY_PORT)
     if request.headers.get("HX-Request") == "true":
         return render(request, "includes/found_servers.html", {"found": found})
     return _page(request, person, load_config(workspace.root), found=found)
@@ -181,7 +181,7 @@ def add(request: HttpRequest) -> HttpResponse:
     """Make a preset of a model that was found on this machine."""
     workspace = access.workspace(request)
     url, model = request.POST.get("baseUrl", ""), request.POST.get("model", "")
-    if not local_servers.is_one(url) or not model:
+    if not connections.is_one(url) or not model:
         raise Http404
     config = load_config(workspace.root)
     name = connections.name_for(config.presets, url, model)

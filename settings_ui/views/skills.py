@@ -1,3 +1,7 @@
+"""Settings → Skills: what each skill and instruction file costs, and consent to changes."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -10,17 +14,117 @@ from django.views.decorators.http import require_POST, require_safe
 
 from jenny.accounts import access
 from jenny.accounts.models import Workspace
+from jenny.agent.prompt import framed
+from jenny.agent.tokens import estimate
 from jenny.chat.models import ConsentRequest
 from jenny.markdown import front_matter
 from jenny.markdown.render import render as markdown
+from jenny.workspace.content import version_of
 from jenny.workspace.errors import WorkspaceError
-from jenny.workspace.files import Actor
-from memory import consents, files, pins
+from jenny.workspace.files import Actor, open_workspace
+from memory import consents, files, pins, skills
 from memory.errors import NotPinned
 from memory.services import skill_approvals
-from memory.skills import switch_skill
-from settings_ui import skills
-from settings_ui.skills import Row
+from memory.skills import DisabledSkills, Skill, SkillApproval, switch_skill
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRow:
+    """A skill on its page.
+
+    *whose* is ``yours``, ``by Dream`` or ``bundled``. *reach* is ``always``, ``listed``,
+    ``waits`` (listed until somebody approves), ``off`` or ``broken``. *tokens* is its approximate
+    cost in each prompt; *agreed*: this very text is approved.
+    """
+
+    skill: Skill
+    whose: str
+    reach: str
+    tokens: int
+    is_pinned: bool = False
+    is_off: bool = False
+    is_agreed: bool = False
+    is_free_to_change: bool = False
+
+    @property
+    def is_off_by_itself(self) -> bool:
+        """True when the file's own header disables it, which only an edit changes."""
+        return self.skill.disabled and not self.is_off
+
+
+@dataclass(frozen=True, slots=True)
+class Skills:
+    rows: tuple[SkillRow, ...]
+    tokens: int
+
+
+def list_skills(root: Path) -> Skills:
+    """List the skills of the workspace and the bundled ones, by name."""
+    off = skills.disabled_skills(root)
+    agreed = skills.approved_versions(root)
+    free = consents.given(root)
+    pinned = {row.path for row in pins.pins(root) if row.is_whole}
+    rows = tuple(
+        SkillRow(
+            skill=one,
+            whose=_whose(one),
+            reach=(reach := _reach(one, off, agreed)),
+            tokens=_tokens(one, reach),
+            is_pinned=one.path in pinned,
+            is_off=one.name in off,
+            is_agreed=(one.path, one.version) in agreed,
+            is_free_to_change=one.path in free,
+        )
+        for one in skills.all_skills(root)
+    )
+    return Skills(rows, sum(row.tokens for row in rows))
+
+
+def text_of(root: Path, skill: Skill) -> str:
+    """Return the whole file of a skill.
+
+    Raises:
+        WorkspaceError: it cannot be read.
+    """
+    if skill.ships:
+        return skill.text
+    return open_workspace(root, Actor("browser")).read(skill.path).text
+
+
+def version(root: Path, skill: Skill) -> str:
+    """Return the version of the skill's file for an approval of this very text; empty without
+    one."""
+    if skill.ships:
+        return ""
+    try:
+        return version_of(open_workspace(root, Actor("browser")).read(skill.path).data)
+    except WorkspaceError:
+        return ""
+
+
+def _whose(skill: Skill) -> str:
+    if skill.ships:
+        return "bundled"
+    return "by Dream" if skill.by_dream else "yours"
+
+
+def _reach(skill: Skill, off: DisabledSkills, agreed: Collection[SkillApproval]) -> str:
+    if skill.name in off or skill.disabled:
+        return "off"
+    if skill.problem:
+        return "broken"
+    if skill.waits(agreed):
+        return "waits"
+    return "always" if skill.always else "listed"
+
+
+def _tokens(skill: Skill, reach: str) -> int:
+    if reach == "off":
+        return 0
+    if reach == "always":
+        return estimate(f"## {skill.name}\n\n{framed(skill.text)}")
+    return estimate(f"- {skill.name}: {skill.description} — {skill.path}")
+
 
 _PAGE = "settings_skills"
 # What each file that takes consent is for.
@@ -35,7 +139,7 @@ _ACTS = ("pin", "unpin", "off", "on", "agree", "withdraw", "allow", "disallow")
 @require_safe
 def skills_page(request: HttpRequest) -> HttpResponse:
     workspace = access.workspace(request)
-    found = skills.list_skills(workspace.root)
+    found = list_skills(workspace.root)
     given = consents.given(workspace.root)
     context = {
         "rows": found.rows,
@@ -100,14 +204,14 @@ def _of_projects(given: frozenset[str]) -> list[str]:
     return sorted(path for path in given if path not in _ABOUT and files.skill_of(path) is None)
 
 
-def _row(root: Path, name: str) -> Row:
-    found = next((row for row in skills.list_skills(root).rows if row.skill.name == name), None)
+def _row(root: Path, name: str) -> SkillRow:
+    found = next((row for row in list_skills(root).rows if row.skill.name == name), None)
     if found is None:
         raise Http404
     return found
 
 
-def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tuple[bool, str]:
+def _done(request: HttpRequest, workspace: Workspace, row: SkillRow, act: str) -> tuple[bool, str]:
     root, one, person = workspace.root, row.skill, access.account(request)
     actor = Actor("browser", account=person.pk)
     if act in ("off", "on"):
@@ -127,7 +231,7 @@ def _done(request: HttpRequest, workspace: Workspace, row: Row, act: str) -> tup
     return True, _pinned(root, row, actor, is_wanted=act == "pin")
 
 
-def _switched(root: Path, row: Row, actor: Actor, *, off: bool) -> str:
+def _switched(root: Path, row: SkillRow, actor: Actor, *, off: bool) -> str:
     one = row.skill
     changed = switch_skill(root, one.name, actor, off=off)
     if one.disabled and not off:
@@ -136,7 +240,7 @@ def _switched(root: Path, row: Row, actor: Actor, *, off: bool) -> str:
     return f"{one.name} is {said}." if changed else f"{one.name} was so already."
 
 
-def _pinned(root: Path, row: Row, actor: Actor, *, is_wanted: bool) -> str:
+def _pinned(root: Path, row: SkillRow, actor: Actor, *, is_wanted: bool) -> str:
     if is_wanted:
         pins.pin(root, row.skill.path, 0, actor)
         return f"{row.skill.name} is pinned: Dream leaves it word for word as it is."
@@ -156,11 +260,11 @@ def _consented(request: HttpRequest, root: Path, path: str, *, is_given: bool) -
 
 
 def _skill_page(
-    request: HttpRequest, workspace: Workspace, row: Row, problem: str = ""
+    request: HttpRequest, workspace: Workspace, row: SkillRow, problem: str = ""
 ) -> HttpResponse:
     context: dict[str, Any] = {"row": row, "problem": problem, "address": _address(row.skill.name)}
     try:
-        text = skills.text_of(workspace.root, row.skill)
+        text = text_of(workspace.root, row.skill)
     except WorkspaceError as error:
         context["unreadable"] = error.message
     else:
@@ -170,7 +274,7 @@ def _skill_page(
             if header.problem
             else [(key, front_matter.format_value(v)) for key, v in header.values.items()],
             "html": markdown(text if header.problem else header.body),
-            "version": skills.version(workspace.root, row.skill),
+            "version": version(workspace.root, row.skill),
         }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
     return render(request, "settings/skill.html", context, status=status)

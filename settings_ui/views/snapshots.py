@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from jenny.accounts import access
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services.workspace_context import WorkspaceErrorPage
-from jenny.workspace import config, file_times, retention
+from jenny.workspace import config, retention, stat_signature
 from jenny.workspace import retention as periods
 from jenny.workspace.diffs import difference
 from jenny.workspace.errors import (
@@ -72,7 +72,7 @@ class SnapshotContext:
 
     def local_seconds(self, seconds: float) -> datetime:
         """A time of the disk, in the account's zone."""
-        return self.local(file_times.moment_of(seconds))
+        return self.local(stat_signature.moment_of(seconds))
 
     def every(self) -> list[Snapshot]:
         return reader.list_snapshots(self.store) if self.store.exists else []

@@ -28,7 +28,7 @@ from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs, retention
 from jenny.workspace.config import Config
 from settings_ui import activity, values
-from settings_ui.services import accounts, metrics, workspace_health
+from settings_ui.services import accounts, metrics, workspaces
 from settings_ui.values import Asked
 from settings_ui.views.values import group_page
 
@@ -138,10 +138,10 @@ def files(request: HttpRequest) -> HttpResponse:
     """Show what the last check of the workspace's files found; by POST, begin another one."""
     person, workspace = access.account(request), access.workspace(request)
     if request.method == "POST":
-        return redirect("job", workspace_health.begin(workspace, person).pk)
+        return redirect("job", workspaces.begin_check(workspace, person).pk)
     context = {
-        "last": workspace_health.last_check(workspace),
-        "under_way": workspace_health.open_check(workspace),
+        "last": workspaces.last_check(workspace),
+        "under_way": workspaces.open_check(workspace),
         "slug": workspace.slug,
     }
     return render(request, "settings/health.html", context)

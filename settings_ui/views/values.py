@@ -20,7 +20,7 @@ from jenny.accounts.models import Workspace
 from jenny.accounts.services import usage
 from jenny.chat.models import Conversation, ProjectState, look_again
 from jenny.chat.services import gardener
-from jenny.workspace import config, file_times
+from jenny.workspace import config, stat_signature
 from jenny.workspace.config import Config, Field, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
 from jenny.workspace.files import Actor
@@ -199,7 +199,7 @@ def _lately(workspace: Workspace, timing: schedule.Timing, now: datetime) -> dic
     for file in files.BY_PATH:
         with contextlib.suppress(OSError):
             seconds = (workspace.root / file).stat().st_mtime
-            changed[file] = file_times.moment_of(seconds)
+            changed[file] = stat_signature.moment_of(seconds)
     return {
         "last_run": last,
         "is_stale": timing.is_on and age > timedelta(hours=timing.interval_h) + STALE_AFTER,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jenny.accounts.slugs import candidates, slug
+from jenny.text_normalisation import folder_slug, slug_candidates
 
 
 @pytest.mark.parametrize(
@@ -26,16 +26,16 @@ from jenny.accounts.slugs import candidates, slug
 )
 def test_a_name_becomes_a_plain_folder_name(name: str, expected: str) -> None:
     """Whatever somebody is called, the folder has a name that every system takes."""
-    assert slug(name) == expected
+    assert folder_slug(name) == expected
 
 
 @given(st.text())
 def test_no_name_escapes(name: str) -> None:
     """A slug is letters, digits and single hyphens, whatever was typed."""
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug(name))
-    assert len(slug(name)) <= 40
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", folder_slug(name))
+    assert len(folder_slug(name)) <= 40
 
 
 def test_candidates_go_on() -> None:
     """A name that is taken gets a number."""
-    assert list(itertools.islice(candidates("Ana"), 3)) == ["ana", "ana-2", "ana-3"]
+    assert list(itertools.islice(slug_candidates("Ana"), 3)) == ["ana", "ana-2", "ana-3"]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from jenny.accounts import access, connections, local_servers
-from jenny.accounts.local_servers import Product
+from jenny.accounts import access, connections
+from jenny.accounts.connections import Product
 from jenny.accounts.models import Account
 from jenny.agent.tokens import Usage
 from jenny.chat.models import Conversation
@@ -71,7 +71,7 @@ def local(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[type[Server], str]]
     port = server.server_port
     products = (Product("Ollama", port, "a newer Ollama"),)
     for name in ("find_servers", "is_one"):
-        function = getattr(local_servers, name)
+        function = getattr(connections, name)
         monkeypatch.setattr(function, "__defaults__", (products,))
     yield kind, f"http://127.0.0.1:{port}"
     server.shutdown()
@@ -274,7 +274,7 @@ class TestServersHere:
         kind, _ = local
         odd = [{"id": "a\nb"}, {"id": 7}, {"id": "x" * 300}, "no", {"id": "fine"}, {"id": "fine"}]
         kind.models = {"data": odd}
-        assert local_servers.find_servers()[0].models == ("fine",)
+        assert connections.find_servers()[0].models == ("fine",)
 
 
 def test_a_form_takes_back_nothing_that_others_saved_since(

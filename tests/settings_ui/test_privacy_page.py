@@ -15,7 +15,7 @@ from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
 from jenny.workspace.config import load_config
 from memory.services.dream import start_run
-from settings_ui import privacy
+from settings_ui.views import privacy
 from tests.model_server import Gate, ModelServer
 from tests.settings_ui.test_models_page import said
 from tests.support.place import Place, answers

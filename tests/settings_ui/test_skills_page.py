@@ -10,7 +10,7 @@ from jenny.workspace.content import version_of
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
 from memory import consents, skills
-from settings_ui.skills import Row, list_skills
+from settings_ui.views.skills import SkillRow, list_skills
 from tests.settings_ui.test_models_page import said
 
 PAGE = "/settings/skills/"
@@ -29,7 +29,7 @@ def make(root: Path, name: str, text: str) -> Path:
     return file
 
 
-def row(root: Path, name: str) -> Row:
+def row(root: Path, name: str) -> SkillRow:
     """A skill as the page shows it."""
     return next(one for one in list_skills(root).rows if one.skill.name == name)
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from jenny.accounts.models import Workspace as WorkspaceRow
 from jenny.accounts.services import workspace_context
 from jenny.accounts.services.workspace_context import WorkspaceErrorPage
-from wikis import addresses, pages, tree, wikis_block
+from wikis import names, pages, tree, wikis_block
 from wikis.errors import PageRefused, WikiMissing
 from wikis.page_index import Index, WikiIndex, index_of
 from wikis.pages import Wiki
@@ -72,14 +72,14 @@ def base_context(ctx: WikiContext, here: Opened, path: str = "") -> dict[str, An
         "path": path,
         "branches": tree.branches(here.known, path),
         "crumbs": tree.crumbs(here.known, path),
-        "wiki_href": addresses.wiki_url(name),
+        "wiki_href": names.wiki_url(name),
         "links": {
-            what: addresses.action_url(name, what, path)
+            what: names.action_url(name, what, path)
             for what in ("edit", "rename", "delete", "feedback", "comment")
             if path
         }
         | {
-            f"wiki_{what}": addresses.action_url(name, what)
+            f"wiki_{what}": names.action_url(name, what)
             for what in ("new", "graph", "health", "feedback", "scope", "remove")
         },
     }
@@ -99,7 +99,7 @@ def taken(wiki: str, path: str, what: str) -> SafeString:
     return format_html(
         'There is such a page already: <a href="{}">{}</a>. Case, spaces, dashes and accents make '
         "no other name. {}",
-        addresses.page_url(wiki, path),
+        names.page_url(wiki, path),
         pages.without_ending(path.removeprefix(f"{pages.PAGES}/")),
         what,
     )

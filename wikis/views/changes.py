@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from jenny.workspace import names as file_names
 from jenny.workspace import retention, trash
 from jenny.workspace.errors import FileMissing, PathRefused, VersionMismatch, WorkspaceError
-from wikis import addresses, page_rename, pages, scaffold, signals
+from wikis import names, page_rename, pages, scaffold, signals
 from wikis import scaffold as scopes
 from wikis.errors import NameRefused, PlanChanged
 from wikis.forms import RenameForm, ScopeForm, WikiForm
@@ -30,9 +30,7 @@ def rename(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     ctx = base_context.get_wiki_context(request)
     here = base_context.open_wiki_page(ctx, name)
     path = _page_at(here, path)
-    context = base_context.base_context(ctx, here, path) | {
-        "page_href": addresses.page_url(name, path)
-    }
+    context = base_context.base_context(ctx, here, path) | {"page_href": names.page_url(name, path)}
     if request.method != "POST":
         form = RenameForm(initial={"to": pages.without_ending(_below(path))})
         return render(request, "wikis/rename.html", context | {"form": form})
@@ -59,7 +57,7 @@ def rename(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
         else:
             links = f" {count} link{'' if count == 1 else 's'} changed with it." if count else ""
             messages.success(request, f"The page is {_short(made.new)} now.{links}")
-            return redirect(addresses.page_url(name, made.new))
+            return redirect(names.page_url(name, made.new))
     if form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "wikis/rename.html", context, status=status)
@@ -77,13 +75,13 @@ def delete(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
         goes = ctx.local(item.purge_at)
         message = f"{_short(path)} is in the trash, and stays there until {goes:%-d %B %Y}."
         messages.success(request, message)
-        return redirect(addresses.wiki_url(name))
+        return redirect(names.wiki_url(name))
     links = backlinks(ctx.index, here.known, path)
     context = base_context.base_context(ctx, here, path) | {
         "short": _short(path),
         "links_here": len(links),
         "kept_days": retention.TRASH.days,
-        "page_href": addresses.page_url(name, path),
+        "page_href": names.page_url(name, path),
     }
     return render(request, "wikis/delete.html", context)
 
@@ -107,7 +105,7 @@ def create(request: HttpRequest) -> HttpResponseBase:
             messages.success(
                 request, f"The wiki is there, in the folder wikis/{made}. This is its first page."
             )
-            return redirect(addresses.wiki_url(made))
+            return redirect(names.wiki_url(made))
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "wikis/create.html", {"form": form}, status=status)
 
@@ -118,7 +116,7 @@ def scope(request: HttpRequest, name: str) -> HttpResponseBase:
     ctx = base_context.get_wiki_context(request)
     here = base_context.open_wiki_page(ctx, name)
     context = base_context.base_context(ctx, here) | {
-        "guide_href": addresses.file_url(name, pages.GUIDE),
+        "guide_href": names.file_url(name, pages.GUIDE),
         "has_guide": ctx.files.exists(here.wiki.path(pages.GUIDE)),
     }
     if request.method != "POST":
@@ -134,7 +132,7 @@ def scope(request: HttpRequest, name: str) -> HttpResponseBase:
             messages.success(
                 request, "The scope is saved. Jenny knows it from the next message on."
             )
-            return redirect(addresses.wiki_url(name))
+            return redirect(names.wiki_url(name))
     return base_context.refused(request, "wikis/scope.html", context | {"form": form})
 
 
@@ -144,7 +142,7 @@ def example(request: HttpRequest) -> HttpResponseBase:
     ctx = base_context.get_wiki_context(request)
     made = scaffold.create_example(ctx.files)
     messages.success(request, f"The example is yours, as {made}. Change it as you like.")
-    return redirect(addresses.wiki_url(made))
+    return redirect(names.wiki_url(made))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

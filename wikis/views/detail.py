@@ -10,7 +10,7 @@ from django.views.decorators.csp import csp_override
 from django.views.decorators.http import require_safe
 
 from jenny.workspace.errors import FileMissing, WorkspaceError
-from wikis import addresses, feedback, graph, lint, pages, tree, wikis_block
+from wikis import feedback, graph, lint, names, pages, tree, wikis_block
 from wikis import render as rendering
 from wikis.links import parse_target
 from wikis.page_index import OTHERS_SECONDS, backlinks
@@ -44,12 +44,12 @@ def _row(ctx: WikiContext, wiki: wikis_block.Wiki) -> dict[str, Any]:
     try:
         known = ctx.index.known(wiki.name, within=OTHERS_SECONDS)
     except WorkspaceError as error:
-        return {"wiki": wiki, "href": addresses.wiki_url(wiki.name), "problem": error.message}
+        return {"wiki": wiki, "href": names.wiki_url(wiki.name), "problem": error.message}
     changed = max((entry.modified for entry in known.entries.values()), default=0.0)
     return {
         "wiki": wiki,
         "title": known.title,
-        "href": addresses.wiki_url(wiki.name),
+        "href": names.wiki_url(wiki.name),
         "pages": len(known.pages),
         "changed": ctx.local(changed) if changed else None,
     }
@@ -78,8 +78,8 @@ def browse(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     ctx = base_context.get_wiki_context(request)
     here = base_context.open_wiki_page(ctx, name)
     if path == pages.GUIDE and ctx.files.exists(here.wiki.path(path)):
-        return redirect(addresses.file_url(name, path))
-    for inside in addresses.to_path(path):
+        return redirect(names.file_url(name, path))
+    for inside in names.to_path(path):
         place = here.wiki.locate(inside)
         if place.is_folder:
             return _at_folder(request, ctx, here, inside)
@@ -93,19 +93,19 @@ def _at_folder(
 ) -> HttpResponseBase:
     """Redirect to a folder's index page, unless the address ends in a slash."""
     if folder == pages.PAGES:
-        return redirect(addresses.wiki_url(here.name))
+        return redirect(names.wiki_url(here.name))
     index = pages.index_of(here.wiki, folder)
     if index and not request.path.endswith("/"):
-        return redirect(addresses.page_url(here.name, index))
+        return redirect(names.page_url(here.name, index))
     return _folder(request, ctx, here, folder)
 
 
 def _at_file(request: HttpRequest, ctx: WikiContext, here: Opened, path: str) -> HttpResponseBase:
     """Show a page at its own address; other files are shown by the file browser."""
     if not pages.is_page(path):
-        return redirect(addresses.file_url(here.name, path))
-    if request.path != unquote(addresses.page_url(here.name, path)):
-        return redirect(addresses.page_url(here.name, path))
+        return redirect(names.file_url(here.name, path))
+    if request.path != unquote(names.page_url(here.name, path)):
+        return redirect(names.page_url(here.name, path))
     return _page(request, ctx, here, path)
 
 
@@ -114,12 +114,12 @@ def _named(request: HttpRequest, ctx: WikiContext, here: Opened, path: str) -> H
     found = here.known.resolver.named(parse_target(path.replace("|", " ")).target)
     if found.path:
         if not pages.is_page(found.path):
-            return redirect(addresses.file_url(here.name, found.path))
-        return redirect(addresses.page_url(here.name, found.path))
+            return redirect(names.file_url(here.name, found.path))
+        return redirect(names.page_url(here.name, found.path))
     context = base_context.base_context(ctx, here) | {
         "named": path,
         "candidates": [_shown(here, one) for one in found.candidates],
-        "new_href": addresses.action_url(here.name, "new", page=path.strip("/")),
+        "new_href": names.action_url(here.name, "new", page=path.strip("/")),
     }
     return render(request, "wikis/missing.html", context, status=HTTPStatus.NOT_FOUND)
 
@@ -143,11 +143,11 @@ def _page(request: HttpRequest, ctx: WikiContext, here: Opened, path: str) -> Ht
         "more_backlinks": max(0, len(links) - MOST_BACKLINKS),
         "namesakes": [_shown(here, one) for one in here.known.resolver.namesakes(page.path)],
         "picture": graph.near(ctx.index, here.known, page.path),
-        "graph_href": addresses.action_url(here.name, "graph", page=page.path),
+        "graph_href": names.action_url(here.name, "graph", page=page.path),
         "feedback": [(one, feedback.stands(plain, one.anchor)) for one in kept.open],
         "resolved": len(kept.resolved),
         "severities": feedback.SEVERITIES,
-        "file_href": addresses.file_url(here.name, page.path),
+        "file_href": names.file_url(here.name, page.path),
         "is_front": page.path == pages.INDEX,
     }
     if page.path == pages.INDEX:
@@ -169,7 +169,7 @@ def _linking(ctx: WikiContext, here: Opened, name: str, path: str) -> dict[str, 
     entry = known.entries.get(path)
     return {
         "title": entry.title if entry else path,
-        "href": addresses.page_url(name, path),
+        "href": names.page_url(name, path),
         "wiki": "" if name == here.name else name,
     }
 
@@ -179,7 +179,7 @@ def _shown(here: Opened, path: str) -> dict[str, str]:
     return {
         "title": entry.title if entry else path,
         "place": pages.without_ending(path.removeprefix(f"{pages.PAGES}/")),
-        "href": addresses.page_url(here.name, path),
+        "href": names.page_url(here.name, path),
     }
 
 
@@ -188,7 +188,7 @@ def _folder(request: HttpRequest, ctx: WikiContext, here: Opened, folder: str) -
         raise FileMissing("There is no such folder in this wiki.")
     if folder.partition("/")[0] not in tree.LABELS:
         if folder.partition("/")[0] == pages.AUDIT:
-            return redirect(addresses.action_url(here.name, "feedback"))
+            return redirect(names.action_url(here.name, "feedback"))
         raise Http404
     rows = tree.children(here.known, folder)
     number, count = _page_of(request, len(rows), FOLDER_ROWS)
@@ -203,7 +203,7 @@ def _folder(request: HttpRequest, ctx: WikiContext, here: Opened, folder: str) -
         "total": len(rows),
         "number": number,
         "count": count,
-        "new_href": addresses.action_url(here.name, "new", page=_below(folder)),
+        "new_href": names.action_url(here.name, "new", page=_below(folder)),
         "report": lint.lint(ctx.index, here.known) if folder == pages.PAGES else None,
         "open_feedback": len(feedback.kept(ctx.files, here.wiki).open),
     }

@@ -22,9 +22,10 @@ from jenny.workspace.errors import (
     VersionMismatch,
     WorkspaceError,
 )
-from wikis import addresses, pages, scaffold
+from wikis import pages, scaffold
 from wikis import render as rendering
 from wikis.forms import NewPageForm
+from wikis.names import action_url, page_url
 from wikis.views import base_context
 from wikis.views.base_context import Opened, WikiContext, workspace_error_page
 
@@ -95,7 +96,7 @@ def new(request: HttpRequest, name: str) -> HttpResponseBase:
             form.add_error("page", error.message)
         else:
             messages.success(request, f"{_short(path)} is written.")
-            return redirect(addresses.page_url(name, path))
+            return redirect(page_url(name, path))
     return base_context.refused(
         request, "wikis/new.html", base_context.base_context(ctx, here) | {"form": form}
     )
@@ -151,7 +152,7 @@ def _save(request: HttpRequest, ctx: WikiContext, here: Opened, path: str) -> Ht
         return _form(request, ctx, here, path, context | theirs | {"status": HTTPStatus.CONFLICT})
     unchanged = "The page is as it was; there was nothing to write."
     messages.success(request, f"{_short(path)} is saved." if done else unchanged)
-    return redirect(addresses.page_url(here.name, path))
+    return redirect(page_url(here.name, path))
 
 
 def _form(
@@ -159,8 +160,8 @@ def _form(
 ) -> HttpResponse:
     status = context.pop("status", HTTPStatus.OK)
     context |= base_context.base_context(ctx, here, path) | {
-        "page_href": addresses.page_url(here.name, path),
-        "preview_href": addresses.action_url(here.name, "preview"),
+        "page_href": page_url(here.name, path),
+        "preview_href": action_url(here.name, "preview"),
         "short": _short(path),
     }
     return render(request, "wikis/edit.html", context, status=status)

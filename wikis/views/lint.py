@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jenny.workspace.errors import WorkspaceError
-from wikis import addresses, feedback, lint, pages
+from wikis import feedback, lint, names, pages
 from wikis import render as rendering
 from wikis.forms import FeedbackForm, ResolveForm
 from wikis.lint import Finding
@@ -40,13 +40,13 @@ def wiki_health(request: HttpRequest, name: str) -> HttpResponseBase:
 
 def _finding(here: Opened, row: Finding) -> dict[str, object]:
     """Return a finding with the addresses of its pages and of its cure."""
-    new = addresses.action_url(here.name, "new", page=row.target) if row.kind == "wanted" else ""
+    new = names.action_url(here.name, "new", page=row.target) if row.kind == "wanted" else ""
     if row.path == pages.GUIDE:
-        href = addresses.action_url(here.name, "scope")
+        href = names.action_url(here.name, "scope")
     elif row.path == pages.INDEX and row.kind == "scope":
-        href = addresses.action_url(here.name, "new", page="index")
+        href = names.action_url(here.name, "new", page="index")
     else:
-        href = addresses.page_url(here.name, row.path) if row.path else ""
+        href = names.page_url(here.name, row.path) if row.path else ""
     return {
         "row": row,
         "short": pages.without_ending(row.path.removeprefix(f"{pages.PAGES}/")),
@@ -55,7 +55,7 @@ def _finding(here: Opened, row: Finding) -> dict[str, object]:
         "pages": [
             (
                 pages.without_ending(path.removeprefix(f"{pages.PAGES}/")),
-                addresses.page_url(here.name, path),
+                names.page_url(here.name, path),
             )
             for path in row.pages[:10]
         ],
@@ -75,11 +75,10 @@ def _heard(request: HttpRequest, ctx: WikiContext, here: Opened) -> HttpResponse
     kept = feedback.kept(ctx.files, here.wiki)
     context = base_context.base_context(ctx, here) | {
         "open": [
-            (one, addresses.page_url(here.name, one.page), _title(here, one)) for one in kept.open
+            (one, names.page_url(here.name, one.page), _title(here, one)) for one in kept.open
         ],
         "resolved": [
-            (one, addresses.page_url(here.name, one.page), _title(here, one))
-            for one in kept.resolved
+            (one, names.page_url(here.name, one.page), _title(here, one)) for one in kept.resolved
         ],
         "skipped": kept.skipped,
     }
@@ -100,7 +99,7 @@ def comment(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     page = pages.read_page(here.wiki, path)
     context = base_context.base_context(ctx, here, page.path) | {
         "title": page.title,
-        "page_href": addresses.page_url(name, page.path),
+        "page_href": names.page_url(name, page.path),
     }
     if request.method != "POST":
         return render(request, "wikis/comment.html", context | {"form": FeedbackForm()})
@@ -112,7 +111,7 @@ def comment(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
             form.add_error("passage", error.message)
         else:
             messages.success(request, "Kept with the wiki, under audit/.")
-            return redirect(f"{addresses.page_url(name, page.path)}#feedback")
+            return redirect(f"{names.page_url(name, page.path)}#feedback")
     return base_context.refused(request, "wikis/comment.html", context | {"form": form})
 
 
@@ -153,7 +152,7 @@ def resolve(request: HttpRequest, name: str, item_id: str) -> HttpResponseBase:
     if form.is_valid():
         done = feedback.resolve(ctx.files, here.wiki, item_id, form.cleaned_data["answer"])
         messages.success(request, "Resolved. It is kept under audit/resolved/.")
-        return redirect(f"{addresses.page_url(name, done.page)}#feedback")
+        return redirect(f"{names.page_url(name, done.page)}#feedback")
     return base_context.refused(
         request, "wikis/problem.html", {"message": "That is too long to be kept."}
     )

@@ -4,8 +4,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from wikis import addresses, pages, search
 from wikis import graph as wiki_graph
+from wikis import names, pages, search
 from wikis import render as rendering
 from wikis.views import base_context, frames
 from wikis.views.base_context import workspace_error_page
@@ -25,7 +25,7 @@ def search_results(request: HttpRequest) -> HttpResponseBase:
         "only": name,
         "found": found,
         "rows": [
-            (hit, addresses.page_url(hit.wiki, hit.entry.path), addresses.wiki_url(hit.wiki))
+            (hit, names.page_url(hit.wiki, hit.entry.path), names.wiki_url(hit.wiki))
             for hit in found.hits
         ],
     }
@@ -50,7 +50,7 @@ def graph(request: HttpRequest, name: str) -> HttpResponseBase:
     path = request.GET.get("page", "")
     entry = here.known.entries.get(path)
     if path and entry is None:
-        return redirect(addresses.action_url(name, "graph"))
+        return redirect(names.action_url(name, "graph"))
     picture = (
         wiki_graph.near(ctx.index, here.known, path)
         if entry
@@ -82,18 +82,18 @@ def choose(request: HttpRequest, name: str) -> HttpResponseBase:
     named = request.GET.get("page", "")[:400]
     found = here.known.resolver.named(named)
     if found.path:
-        return redirect(addresses.page_url(name, found.path))
+        return redirect(names.page_url(name, found.path))
     candidates = [
         {
             "title": here.known.entries[path].title,
             "place": pages.without_ending(path.removeprefix(f"{pages.PAGES}/")),
-            "href": addresses.page_url(name, path),
+            "href": names.page_url(name, path),
         }
         for path in found.candidates
     ]
     context = base_context.base_context(ctx, here) | {
         "named": named,
         "candidates": candidates,
-        "new_href": addresses.action_url(name, "new", page=named),
+        "new_href": names.action_url(name, "new", page=named),
     }
     return render(request, "wikis/missing.html", context)

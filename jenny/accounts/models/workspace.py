@@ -10,7 +10,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from jenny.accounts import slugs
+from jenny import text_normalisation
 from jenny.workspace import config
 from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.files import Actor, open_workspace
@@ -105,7 +105,7 @@ class Workspace(models.Model):
         A folder without a row has somebody's files and is not taken over unasked. *attach*: the
         person asked for it; its files stay as they are, and only missing ones are created.
         """
-        for number, slug in enumerate(slugs.candidates(name)):
+        for number, slug in enumerate(text_normalisation.slug_candidates(name)):
             is_wanted = attach and number == 0
             is_free = _is_free(settings.JENNY_DATA.workspaces / slug)
             if not (is_free or is_wanted) or Leftover.has_slug(slug):

@@ -13,8 +13,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
-from jenny import env
-from jenny.accounts import slugs
+from jenny import env, text_normalisation
 from jenny.accounts.models import Workspace
 from jenny.accounts.models.workspace import Leftover
 
@@ -55,7 +54,7 @@ def find_folder(name: str) -> Path | None:
     """Return the folder for a workspace of that name when it has files and belongs to no
     workspace.
     """
-    slug = slugs.slug(name)
+    slug = text_normalisation.folder_slug(name)
     folder = Path(settings.JENNY_DATA.workspaces / slug)
     try:
         has_files = not folder.is_symlink() and folder.is_dir() and any(folder.iterdir())
@@ -71,7 +70,9 @@ def list_folders() -> list[str]:
         names = sorted(path.name for path in settings.JENNY_DATA.workspaces.iterdir())
     except OSError:
         return []
-    return [name for name in names if slugs.slug(name) == name and find_folder(name)]
+    return [
+        name for name in names if text_normalisation.folder_slug(name) == name and find_folder(name)
+    ]
 
 
 def describe_folder(folder: Path) -> str:
@@ -92,7 +93,7 @@ def describe_beside(workspace: Workspace) -> str:
     """Say that a workspace was begun beside what lies in its place, and how to use that; empty:
     nothing does.
     """
-    slug = slugs.slug(workspace.name)
+    slug = text_normalisation.folder_slug(workspace.name)
     folder = Path(settings.JENNY_DATA.workspaces / slug)
     if slug == workspace.slug or not os.path.lexists(folder) or Leftover.has_slug(slug):
         return ""

@@ -17,7 +17,7 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.db import DatabaseError
 from django.urls import reverse
 
-from jenny import private_files
+from jenny import env
 from jenny.accounts.models import Workspace
 from jenny.accounts.services import first_run
 from jenny.workspace.config import load_config
@@ -143,9 +143,9 @@ def settings_notices(workspace: Workspace) -> Iterator[Notice]:
 
 def data_folder_notices(workspace: Workspace) -> Iterator[Notice]:
     """Tell the owner when other users of the machine can read the data."""
-    found = private_files.open_paths(conf.settings.JENNY_DATA)
+    found = env.open_paths(conf.settings.JENNY_DATA)
     if found and workspace.owner.is_superuser:
-        yield Notice(key="data folder", kind="warning", text=private_files.warning(found[0]))
+        yield Notice(key="data folder", kind="warning", text=env.warning(found[0]))
 
 
 def found_folder_notices(workspace: Workspace) -> Iterator[Notice]:

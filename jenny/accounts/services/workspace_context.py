@@ -16,7 +16,7 @@ from django.shortcuts import render
 from jenny.accounts import access
 from jenny.accounts.models import Account
 from jenny.accounts.models import Workspace as WorkspaceRow
-from jenny.workspace import file_times
+from jenny.workspace import stat_signature
 from jenny.workspace.errors import (
     FileMissing,
     FileTooLarge,
@@ -64,7 +64,7 @@ class WorkspaceContext:
 
     def local(self, seconds: float) -> datetime:
         """Return a time of the disk in the account's zone."""
-        return file_times.moment_of(seconds).astimezone(self.zone)
+        return stat_signature.moment_of(seconds).astimezone(self.zone)
 
 
 def get_workspace_context(request: HttpRequest) -> WorkspaceContext:

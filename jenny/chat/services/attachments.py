@@ -26,16 +26,7 @@ from jenny.chat.models import Attachment, Conversation, Message
 from jenny.documents import file_types
 from jenny.documents.reader import Reading, read_data, read_file
 from jenny.workspace import config as workspace_config
-from jenny.workspace import (
-    move_copy,
-    names,
-    paths,
-    retention,
-    transactions,
-    trash,
-    upload_parts,
-    uploads,
-)
+from jenny.workspace import move_copy, names, paths, retention, transactions, trash, uploads
 from jenny.workspace.errors import (
     FileMissing,
     FileTooLarge,
@@ -46,7 +37,7 @@ from jenny.workspace.errors import (
 )
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.files import Workspace as Files
-from jenny.workspace.upload_parts import UploadPart
+from jenny.workspace.uploads import UploadPart
 from wikis import project as wiki_project
 
 log = logging.getLogger(__name__)
@@ -112,7 +103,7 @@ def receive_part(
     """
     limits = limits_of(workspace)
     try:
-        part = upload_parts.read_part(form, has_data=data is not None, limit=limits.file_bytes)
+        part = uploads.read_part(form, has_data=data is not None, limit=limits.file_bytes)
     except FileTooLarge as error:
         raise AttachmentRefused(_too_large(form.get("name", ""), limits)) from error
     done = Attachment.objects.filter(account=account, workspace=workspace, upload=part.id).first()
@@ -120,7 +111,7 @@ def receive_part(
         return done  # the last part was sent again, since its answer was lost
     place = _place(account.pk, part.id, "part")
     try:
-        there = upload_parts.append(place, data or b"", part.at)
+        there = uploads.append_part(place, data or b"", part.at)
         if there < part.size:
             return there
         if there > part.size:

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from jenny.chat.models import Conversation, Message, Summary, Turn
 from jenny.chat.services import context_window
-from jenny.chat.services.answers import answer_of
 from jenny.chat.services.attachments import delete_files, move_files_to_trash, paths_of
 from jenny.chat.services.consolidation import rows_of
 from jenny.chat.services.consolidation_state import seized, settle_pointers
@@ -25,6 +24,7 @@ from jenny.chat.services.search import forget_conversation
 from jenny.chat.services.send_message import ask_to_end, publish_end
 from jenny.chat.services.shared_messages import hand_over, own_cursors
 from jenny.chat.services.summaries import summarise_slice
+from jenny.chat.services.turn_claims import answer_of
 from jenny.chat.services.turn_recovery import close_block
 from jenny.workspace import paths, retention, transactions
 from jenny.workspace.errors import WorkspaceError

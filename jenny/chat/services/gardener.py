@@ -36,7 +36,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.files import Workspace as Files
 from memory.recall import escape_text
 from memory.services import snapshots
-from wikis import addresses, gardener, pages, project
+from wikis import gardener, names, pages, project
 from wikis import project as log_of
 from wikis.errors import WikiMissing
 from wikis.gardener import Batch, GardenContext, Written
@@ -394,11 +394,11 @@ def _written_page(name: str, path: str, written: Written) -> dict[str, str]:
     """Return a written page with its address; a deleted one has no address."""
     inside = path.removeprefix(f"{project.folder_of(name)}/")
     is_there = written.files[path][1] is not None
-    return {"text": inside, "href": addresses.page_url(name, inside) if is_there else ""}
+    return {"text": inside, "href": names.page_url(name, inside) if is_there else ""}
 
 
 def _link(name: str) -> dict[str, str]:
-    return {"label": f"Open {name}", "href": addresses.wiki_url(name)}
+    return {"label": f"Open {name}", "href": names.wiki_url(name)}
 
 
 def _zone(workspace: Workspace) -> object:

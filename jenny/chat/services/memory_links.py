@@ -16,7 +16,7 @@ from django.urls import reverse
 from jenny.accounts.services.prepared_statements import Prepared, text_slot
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.chat.models import Block, Branch, Conversation, Message, Turn
-from jenny.chat.services.answers import answer_of
+from jenny.chat.services.turn_claims import answer_of
 from jenny.search.words import QUERY_CHARS, Query, index_words, parse_query
 from jenny.workspace import diffs
 from jenny.workspace.errors import WorkspaceError

@@ -20,8 +20,8 @@ from jenny.agent.tools import PROPOSED, ToolOutcome
 from jenny.chat import stream
 from jenny.chat.models import Block, Message, Turn
 from jenny.chat.services import consent_requests
-from jenny.chat.services.answers import answer_at
 from jenny.chat.services.publish import Publisher, Tell, render_block, render_newest
+from jenny.chat.services.turn_claims import answer_at
 from jenny.chat.stream import Position
 from jenny.chat.thread import final_html, renderer_of
 from jenny.db_connections import LoanedConnectionLock

@@ -50,7 +50,7 @@ from memory.recall import MOST, Found, Search, View, shown_lines
 from memory.search_sources import CHAT, PROJECT_CHAT, VERSION, VersionSource, passages_of
 from memory.suppression import tombstones
 from memory.suppression.hide import visible_line
-from wikis import addresses
+from wikis import names
 
 log = logging.getLogger(__name__)
 
@@ -316,7 +316,7 @@ def passage_url(row: Found) -> str:
     if row.kind == search_sources.WIKI and row.place.count("/") > 1:
         _, name, path = row.place.split("/", 2)
         heading = search_sources.heading_of(row.title, row.place)
-        return addresses.page_url(name, path, anchor(heading) if heading else "")
+        return names.page_url(name, path, anchor(heading) if heading else "")
     return f"/workspace/{quote(row.place)}?line={row.anchor}#line-{row.anchor}"
 
 

@@ -13,8 +13,8 @@ from jenny.agent.messages import clean
 from jenny.broker import enqueue, redis_client
 from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services import attachments
-from jenny.chat.services.answers import answer_of
 from jenny.chat.services.publish import Publisher
+from jenny.chat.services.turn_claims import answer_of
 from jenny.chat.services.turns import queue_turn
 from jenny.chat.stream import cancel_key
 

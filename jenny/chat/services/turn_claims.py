@@ -22,6 +22,27 @@ from jenny.chat.prompt import turn_context
 from jenny.chat.services.publish import PAUSE
 from jenny.chat.stream import cancel_key
 
+# Creates the message that holds a turn's answer.
+
+
+def answer_of(turn: Turn) -> Message:
+    """Create an empty answer of *turn* as its conversation's newest message."""
+    with transaction.atomic():
+        return answer_at(turn, turn.conversation.next_event_number())
+
+
+def answer_at(turn: Turn, number: int) -> Message:
+    """As ``answer_of``, inside the transaction that took the event number *number*."""
+    turn.conversation.bump()
+    return Message.insert(
+        conversation=turn.conversation,
+        kind=Message.Kind.ANSWER,
+        turn=turn,
+        branch_id=turn.conversation.branch_id,
+        event_number=number,
+    )
+
+
 # The heartbeat of a worker process: one thread that serves all its running turns.
 #
 # It sends collected text (also while the model pauses), renews the leases, and reads the signals of

@@ -19,10 +19,10 @@ from jenny.accounts.services import usage
 from jenny.agent.errors import WAITS
 from jenny.broker import enqueue, redis_client
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.chat.services.answers import answer_of
 from jenny.chat.services.memory_links import record_changes
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.send_message import first_words
+from jenny.chat.services.turn_claims import answer_of
 from jenny.chat.services.turns import queue_turn
 from jenny.chat.stream import Position, replay
 from jenny.chat.thread import final_html

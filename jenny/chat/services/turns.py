@@ -22,7 +22,6 @@ from jenny.agent.tools import sandbox
 from jenny.broker import enqueue
 from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services import model_context
-from jenny.chat.services.answers import answer_of
 from jenny.chat.services.attachments import make_missing_pictures
 from jenny.chat.services.consolidation import after_turn
 from jenny.chat.services.context_trim import fitting, room_for
@@ -35,6 +34,7 @@ from jenny.chat.services.search import find_related, hide_forgotten, search_for
 from jenny.chat.services.turn_claims import (
     HEARTBEAT,
     Claimed,
+    answer_of,
     claim_turn,
     note_context,
     take_messages,

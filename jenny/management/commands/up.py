@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
-from jenny import env, private_files
+from jenny import env
 from jenny.accounts.services import first_run
 from jenny.accounts.services.json_command import refusal_sentence
 from jenny.broker import redis_client
@@ -132,8 +132,8 @@ class Command(BaseCommand):
             )
 
     def _warn_of_open_files(self) -> None:
-        for path in private_files.open_paths(settings.JENNY_DATA):
-            self.say(f"Warning: {private_files.warning(path)}")
+        for path in env.open_paths(settings.JENNY_DATA):
+            self.say(f"Warning: {env.warning(path)}")
 
     def _warn_of_open_door(self) -> None:
         host = settings.JENNY_HOST

@@ -17,7 +17,6 @@ from typing import Any
 from jenny.workspace import locks, names, paths, transactions
 from jenny.workspace.backup.bundles import Unbundled, refused
 from jenny.workspace.errors import SnapshotUnknown, StoreBroken, StoreBusy, VersionsOff, reason_of
-from jenny.workspace.file_times import MOST_NANOSECONDS
 from jenny.workspace.git import trees
 from jenny.workspace.git.packs import sync_folder
 from jenny.workspace.git.store import MAIN, Repository
@@ -27,6 +26,7 @@ from jenny.workspace.snapshots.scan import DEEPEST
 from jenny.workspace.snapshots.store import REFS, Store, decoded, entry
 from jenny.workspace.snapshots.trees import from_stored
 from jenny.workspace.snapshots.values import TRIGGERS, Snapshot
+from jenny.workspace.stat_signature import MOST_NANOSECONDS
 from jenny.workspace.versions import commits
 from jenny.workspace.versions.commits import WORKTREE
 

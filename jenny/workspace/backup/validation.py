@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
-from jenny.workspace import file_times, names
+from jenny.workspace import names, stat_signature
 from jenny.workspace.backup import bundles, histories
 from jenny.workspace.backup.bundles import Unbundled
 from jenny.workspace.backup.encryption import DecryptedFile, is_encrypted
@@ -278,7 +278,7 @@ class Backup:
             for piece in self._pieces(row):
                 digest.update(piece)
             mode = mode_of(row, 0o644)
-            when, sha = file_times.zip_time(row), digest.hexdigest()
+            when, sha = stat_signature.zip_time(row), digest.hexdigest()
             rows.append(FileRow(path, False, row.file_size, mode, when, sha))  # noqa: FBT003 - a value of the row
             done += row.file_size
             if progress is not None:

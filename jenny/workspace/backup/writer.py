@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from jenny.workspace import file_times, names
+from jenny.workspace import names, stat_signature
 from jenny.workspace.backup import bundles
 from jenny.workspace.backup.format import (
     FILES,
@@ -161,7 +161,7 @@ class Archive:
         info.create_system = 3  # Unix: its permissions are in the upper half
         info.external_attr = mode << 16
         if when is not None:
-            file_times.set_zip_time(info, when)
+            stat_signature.set_zip_time(info, when)
         self._entries += 1
         self._directory_bytes += _LINE_BYTES + len(name.encode()) + len(info.extra)
         if self._entries > MOST_ENTRIES - _SPARE or self._directory_bytes > MOST_DIRECTORY_BYTES:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from jenny.accounts.models import Account, Workspace
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.workspace import file_times, names
+from jenny.workspace import names, stat_signature
 from memory.services import snapshots
 from tests.support.backups import exported, imported
 
@@ -203,10 +203,10 @@ def test_what_shrinks_to_nothing_is_no_trap(
 def test_a_zip_holds_the_nearest_time(modified: int) -> None:
     """No time of a file breaks a zip, and a page can show each of them."""
     info = zipfile.ZipInfo("x")
-    file_times.set_zip_time(info, modified)
+    stat_signature.set_zip_time(info, modified)
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w") as archive:
         archive.writestr(info, b"x")
     with zipfile.ZipFile(whole) as archive:
-        assert file_times.zip_time(archive.getinfo("x")) is not None
-    assert file_times.moment_of(modified / 1e9).astimezone(UTC)
+        assert stat_signature.zip_time(archive.getinfo("x")) is not None
+    assert stat_signature.moment_of(modified / 1e9).astimezone(UTC)
