@@ -22,5 +22,6 @@ class AccountsConfig(AppConfig):
         notices.register_notices("found folder", notices.found_folder_notices)
         notices.register_notices("versions", notices.version_notices)
         notices.register_notices("usage", usage.limit_notices)
+        notices.register_notices("pause", usage.pause_notices)
         user_logged_in.connect(access.note_login, dispatch_uid="accounts.note_login")
         user_logged_out.connect(access.note_logout, dispatch_uid="accounts.note_logout")

@@ -18,8 +18,8 @@ class ChatConfig(AppConfig):
         outcome.
         """
         # These imports need the models, which are loaded only now.
-        from jenny.accounts.services import notices  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.services import dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
+        from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services import consent_requests, dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services.memory_links import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
         from memory.services import restores  # noqa: PLC0415 - apps are loaded first
 
@@ -27,9 +27,10 @@ class ChatConfig(AppConfig):
         provenance.register_message_source(speech)
         notifications.register(dream_command.PREFIX, dream_command.post_outcome)
         notifications.register_announcer(dream_command.announce)
-        gardener.register()
+        jobs.register_job_kind(gardener.KIND, gardener.ABOUT)
         signals.register_talks(projects.talks, projects.take_conversations)
         signals.register_made(projects.begun)
         signals.register_renamed(projects.renamed)
         restores.register_touched(projects.taken_back)
         notices.register_notices("projects", gardener.notices)
+        notices.register_notices("consent", consent_requests.consent_notices)

@@ -22,7 +22,7 @@ from jenny.accounts import time_zones
 from jenny.accounts.models import Account, UsageDay, Used, Workspace
 from jenny.accounts.services.notices import Notice
 from jenny.accounts.services.prepared_statements import Prepared, number_slot
-from jenny.agent.errors import WAITS, CallsPaused, CallsSpent, CancelReason
+from jenny.agent.errors import PAUSED, WAITS, CallsPaused, CallsSpent, CancelReason
 from jenny.agent.preset import Preset
 from jenny.agent.tokens import Usage
 from jenny.workspace.config import load_config
@@ -197,3 +197,15 @@ def check_calls_allowed(row: Workspace) -> None:
         raise CallsPaused
     if said := why_spent(row.owner_id):
         raise CallsSpent(f"{said} What was said is kept.")
+
+
+def pause_notices(workspace: Workspace) -> Iterator[Notice]:
+    """Warn that model calls are paused."""
+    if calls_stopped(workspace.root) == "paused":
+        yield Notice(
+            key="pause",
+            kind="warning",
+            text=f"{PAUSED} What you write is kept, and answered when they are resumed.",
+            href="/settings/privacy/",
+            link="Resume",
+        )

@@ -3,6 +3,7 @@
 The person allows it once, allows it from now on, or declines.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from jenny.accounts.models import Workspace
+from jenny.accounts.services.notices import Notice
 from jenny.chat.models import ConsentRequest, Turn
 from jenny.chat.services.publish import Publisher
 from jenny.workspace import diffs, paths, transactions
@@ -19,6 +22,8 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.write_rules import Change
 from memory import consents
 
+# Files that a notice names.
+_NAMED = 3
 MARK = "consent"
 type Answer = Literal["allow", "always", "no"]
 
@@ -149,3 +154,28 @@ def _show(row: ConsentRequest) -> None:
 def _late(row: ConsentRequest) -> str:
     row.refresh_from_db(fields=["state"])
     return f"Nothing was changed now: this was {row.state} already."
+
+
+def consent_notices(workspace: Workspace) -> Iterator[Notice]:
+    """List changes by the chat that wait for consent in their conversations."""
+    waiting = list(
+        ConsentRequest.objects.filter(
+            workspace=workspace,
+            state=ConsentRequest.State.WAITING,
+            turn__conversation__deleted_at=None,
+        ).select_related("turn")[:100]
+    )
+    if not waiting:
+        return
+    paths = sorted({row.path for row in waiting})
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    chat = waiting[0].turn.conversation_id
+    yield Notice(
+        key="consent",
+        kind="info",
+        text=f"Jenny asks to change {', '.join(paths[:_NAMED])}{more}. Nothing is written yet.",
+        href=reverse("chat:consent", args=[chat, waiting[0].pk])
+        if len(waiting) == 1
+        else "/settings/skills/",
+        link="Look at it",
+    )

@@ -248,18 +248,14 @@ def _page(job: Job) -> str:
     return f"[What was written]({reverse('job', args=[job.pk])})"
 
 
-def register() -> None:
-    jobs.register_job_kind(
-        KIND,
-        jobs.JobKind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _after_death, _tell),
-    )
-
-
 def _after_death(job: Job) -> str:
     """Describe the state after the process died; the schedule tries the project again."""
     rows = ProjectState.objects.filter(workspace=job.workspace_id, due_at=None)
     rows.filter(name=str(job.arguments.get("project", ""))).update(due_at=Now() + SPACING)
     return f"Pages that it had written are there. {_LOG_STAYS}"
+
+
+ABOUT = jobs.JobKind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _after_death, _tell)
 
 
 def notices(workspace: Workspace) -> list[Notice]:
