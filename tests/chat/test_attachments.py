@@ -19,7 +19,7 @@ from jenny.agent.demo.rules import answer
 from jenny.agent.messages import to_wire
 from jenny.chat.attachment_texts import AttachedFile
 from jenny.chat.services.model_context import user_message
-from tests.model_server import Call, ModelServer, Request
+from tests.model_server import Call, Fail, ModelServer, Request
 from tests.support import files
 from tests.support.chat import asked
 from tests.support.client import ACCEPT_JSON, Client
@@ -60,16 +60,26 @@ def only(words: str) -> Callable[[Request], bool]:
 class Said:
     """A message with files, sent in a conversation of its own, and what the model got."""
 
-    def __init__(self, owner: Client, model: ModelServer, *sent: tuple[str, bytes], **form: str):
+    def __init__(
+        self,
+        owner: Client,
+        model: ModelServer,
+        *sent: tuple[str, bytes],
+        refusal: str = "",
+        **form: str,
+    ):
         self.owner = owner
         self.words = f"question {uuid.uuid4().hex[:10]}"
+        if refusal:
+            fail = Fail(400, "invalid_request_error", refusal)
+            model.script(fail, when=only(self.words))
         model.script("I see.", when=only(self.words))
         numbers = " ".join(number(attach(owner, name, data)) for name, data in sent)
         answer = owner.post("/chat/send", text=self.words, attachments=numbers, **form)
         assert answer.status_code == 200, answer.text
         self.chat = answer.json()["conversation"]
         self.thread = owner.answer(self.chat)
-        self.request = asked(model, self.words)[0]
+        self.request = asked(model, self.words)[-1]
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
@@ -214,6 +224,38 @@ def test_a_picture_goes_as_a_picture(owner: Client, model_server: ModelServer) -
     small = owner.get(address)
     assert small.headers["content-type"] == "image/webp"
     assert small.headers["x-content-type-options"] == "nosniff"
+
+
+def add_preset(stack: Stack, model: ModelServer, name: str, **more: str) -> None:
+    """Add a preset to the settings, as somebody does who edits the file."""
+    place = root_of(stack) / "config.json"
+    settings = json.loads(place.read_text())
+    preset = {"model": f"{name}-model", "baseUrl": model.url} | more
+    settings.setdefault("modelPresets", {})[name] = preset
+    place.write_text(json.dumps(settings))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("blind", {"pictures": "off"}, "", "“blind” is set to take no pictures"),
+        ("refuses", {}, "This model does not support images", "“refuses-model” takes no pictures"),
+    ],
+)
+def test_a_model_without_eyes_gets_names_and_paths(
+    scripted: Stack,
+    owner: Client,
+    model_server: ModelServer,
+    case: tuple[str, dict[str, str], str, str],
+) -> None:
+    """By its preset's switch, or since it refused a picture: a note in the thread says so."""
+    name, more, refusal, told = case
+    add_preset(scripted, model_server, name, **more)
+    said = Said(owner, model_server, ("a.png", PICTURE), preset=name, refusal=refusal)
+    assert not [part for part in said.blocks if part["type"] == "image"]
+    assert "(The picture a.png at uploads/" in said.blocks[0]["text"]
+    assert told in said.thread
+    assert "I see." in said.thread
 
 
 def test_the_same_bytes_are_sent_again(owner: Client, model_server: ModelServer) -> None:
