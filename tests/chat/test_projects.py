@@ -288,7 +288,8 @@ def gardens(words: str):
 
 def test_the_log_becomes_pages(place, words):
     """A noted fact is in the log, after /tidy on a page with its state and source, and in the next
-    conversation of that project; in no other. The gardener is shown neither person nor memory."""
+    conversation of that project; in no other. The gardener is told the time, and is shown neither
+    person nor memory."""
     name = project(place, "orchard")
     fact = f"The {words} stand in row 4"
     place.model.script(Call("note", {"fact": fact}), when=answers(words))
@@ -322,6 +323,9 @@ def test_the_log_becomes_pages(place, words):
     assert log_file.read_bytes() == logged
     assert OWN in (folder / "AGENTS.md").read_text()
     (asked_first, *_) = [one for one in place.model.requests if gardens(words)(one)]
+    days = "Mon|Tues|Wednes|Thurs|Fri|Satur|Sun"
+    said = asked_first.texts("user")[0]
+    assert re.match(rf"Now: ({days})day, \d+ \w+ 20\d\d, \d\d:\d\d \(", said), said
     wire = asked_first.body.decode()
     for mark in (SOUL, USER, MEMORY, OTHER, GUIDE, "## Wikis", "orchard/AGENTS"):
         assert mark not in wire

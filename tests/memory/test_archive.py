@@ -259,13 +259,17 @@ def test_a_file_under_another_name_is_kept_as_well(root):
 
 
 def test_the_prompt_says_how_many(root):
-    """The line counts the archived facts and is absent without any."""
+    """The line counts the archived facts and is absent without any. It names ``recall``, which
+    hides what is forgotten, and no tool that shows files or searches them."""
     assert block(root) is None
     by(root, "chat").write("USER.md", b"- one\n- two\n")
     by(root, "chat").write("USER.md", b"")
     found = block(root)
     assert found is not None
     assert "2 archived facts" in found.text
+    assert "recall" in found.text
+    for name in ("grep", "read_file", "memory/archive"):
+        assert name not in found.text
 
 
 def test_archived_texts_say_what_replaced_them(root):
