@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from re import Match
-from typing import Any, override
+from typing import override
 
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
@@ -22,5 +22,5 @@ class StaticFilesStorage(CompressedManifestStaticFilesStorage):
         is_import = template is not None and template.startswith(("import", "export"))
         if is_import and not name.startswith(_OWN):
             return lambda found: found[0]
-        converter: Any = super().url_converter(name, hashed_files, template)
+        converter: Callable[[Match[str]], str] = super().url_converter(name, hashed_files, template)
         return converter

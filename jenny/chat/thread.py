@@ -266,7 +266,7 @@ def item(
         day=day,
         is_last_of_turn=is_last,
         summaries=message.summaries.all() if summaries is None else summaries,
-        attachments=message.attachments.all() if kind == "user" else (),
+        attachments=tuple(message.attachments.all()) if kind == "user" else (),
     )
 
 

@@ -1,6 +1,7 @@
 """Files of messages: takes them in before they are sent, removes them, and shows small pictures."""
 
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -19,7 +20,11 @@ from jenny.workspace.errors import WorkspaceError
 
 _STATUSES = WorkspaceErrorPage("files/problem.html")
 # A picture is shown in a page; opened by itself, it can do nothing.
-_SHUT_IN = {"default-src": [CSP.NONE], "sandbox": True, "frame-ancestors": [CSP.NONE]}
+_SHUT_IN: dict[str, Any] = {
+    "default-src": [CSP.NONE],
+    "sandbox": True,
+    "frame-ancestors": [CSP.NONE],
+}
 
 
 @require_POST
