@@ -33,7 +33,9 @@ EMBED_DEPTH = 3
 
 MOST_EMBEDS = 40
 EMBED_CHARS = 200_000
-"""Most pages that are shown within one, and characters of them; more are links."""
+READ_CHARS = 2_000_000
+"""Most pages that are read to be shown within one, characters that are shown of them, and that are
+read of them; more are links."""
 
 
 @dataclass
@@ -42,12 +44,16 @@ class _EmbedBudget:
 
     count: int = MOST_EMBEDS
     chars: int = EMBED_CHARS
+    read: int = READ_CHARS
 
-    def affords(self, text: str) -> bool:
-        if not self.count or len(text) > self.chars:
-            return False
+    def begin(self) -> bool:
         self.count -= 1
-        self.chars -= len(text)
+        return self.count >= 0 and self.read > 0
+
+    def affords(self, part: str) -> bool:
+        if len(part) > self.chars:
+            return False
+        self.chars -= len(part)
         return True
 
 
@@ -162,12 +168,15 @@ class Neighbours:
         key = where, path, link.anchor
         if not pages.is_page(path) or key in self._chain or len(self._chain) > EMBED_DEPTH:
             return None
+        if not self._budget.begin():
+            return None
         try:
             page = pages.read_page(pages.open_wiki(self._index.root, where), path)
             known = self._index.known(where, within=SEARCH_SECONDS)
         except WorkspaceError:
             return None
         text = normalise_text(without_comments(page.body, is_page=True))
+        self._budget.read -= len(text)
         part = find_section(text, link.anchor) if link.anchor else text
         if part is None or not self._budget.affords(part):
             return None
@@ -229,5 +238,7 @@ def frame_content(
 ) -> tuple[str, str] | None:
     """Return language and source of the block of a page whose frame has this *name*."""
     around = Neighbours(index, known, page.path)
+    # Frames of other pages have addresses of their own.
+    around._budget.count = 0  # noqa: SLF001 - of this module
     render_page(without_comments(page.body, is_page=True), around)
     return around.frames.get(name)

@@ -96,7 +96,11 @@ def _definitions(md: MarkdownIt) -> Any:
     def definitions(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as above
         if silent:
             return bool(rule(state, start, end, silent))
-        if start + 1 >= end or state.isEmpty(start + 1) or not _defines(state, start + 1):
+        following = start + 1
+        if following >= end or state.isEmpty(following) or not _defines(state, following):
+            return False
+        # As the library does, before the end is looked for.
+        if state.sCount[following] < state.blkIndent:
             return False
         return bool(rule(state, start, _end_of_definitions(state, start, end), silent))
 

@@ -165,11 +165,20 @@ GROWING = {
     "dollars": "$a ",
     "quotes": ">",
     "tags": "<b>",
+    "terms": "T\n: x\n\n",
+    "one definition list": ": x\n",
+    "highlights": "==a== ",
+    "superscripts": "a^b ",
+    "callouts": "> [!note] a\n> > [!tip]- b\n\n",
     "blank lines": "\n",
     "definitions": "[a]: x\n",
     "notes": "[^1]: x\n\n",
 }
-BEGINNINGS = {"one fence": "```python\n", "one table": "| a | b |\n|---|---|\n"}
+BEGINNINGS = {
+    "one definition list": "Term\n",
+    "one fence": "```python\n",
+    "one table": "| a | b |\n|---|---|\n",
+}
 
 
 def cost(name: str, length: int) -> tuple[int, int]:
