@@ -25,7 +25,7 @@ _PAST = re.compile(
 _NO_LONGER = re.compile(
     r"\bno longer\b|\b(?:instead without|statt ohne)\b"
     r"|\b(?:no|not)\b.*\bany ?more\b|n't\b.*\bany ?more\b|\bnicht mehr\b"
-    r"|\bkeine?[nmrs]?\b.*\bmehr\b|もう"
+    r"|\bkeine?[nmrs]?\b.*\bmehr\b|もう|やめ|辞め"
     r"|ではなく|じゃなく|\bya no\b|\bne\b.*\bplus\b",
     re.IGNORECASE,
 )
@@ -36,7 +36,7 @@ _CHANGE = re.compile(
     r"|former\w*|previously|sold|ended|dropped|broke up|gave|nicht mehr"
     r"|aufgegeben|verkauft|ersetzt\w*|geerbt|erbte|übernommen|getauscht|abgeschlossen|gewechselt"
     r"|gekündigt|getrennt|gezogen|zog|statt|vorher|früher|aufgehört|bis|war|gewechselt|beendet"
-    r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|乗り換|移行|切り替|から|替え|換え|変更",
+    r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|乗り換|移行|切り替|から|[替換代][えわ]|変更|転[職校居勤]|卒業|退職",
     re.IGNORECASE,
 )
 # In other languages verbs cannot be told.

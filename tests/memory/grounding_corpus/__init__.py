@@ -10,7 +10,7 @@ from memory.history import fact_tags
 
 LANGUAGES = ("english", "german", "japanese")
 # In the order in which they were written; "other" languages have lines of two parts.
-PARTS = ("", "held_out", "unseen", "reworded", "second", "third", "fresh", "latest")
+PARTS = ("", "held_out", "unseen", "reworded", "second", "third", "fresh", "latest", "last")
 DAY = dt.date(2026, 11, 30)
 _FOLDER = Path(__file__).parent
 
