@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jenny.chat.thread import WorkspaceLinks, mark_missing
+from jenny.chat.thread import WorkspaceLinks, frame_content, mark_missing
 from jenny.markdown.render import render
 from jenny.markdown.streaming import StreamRenderer
 from tests.markdown.hostile import SAMPLES
@@ -91,3 +91,21 @@ def test_a_file_that_is_not_there_is_said_beside_its_link(tmp_path: Path) -> Non
     assert mark_missing(stored, tmp_path) == stored
     outside = html("[x](output/pl%C3%A4n.md)").replace("output/", "../../etc/")
     assert mark_missing(outside, tmp_path) == outside
+
+
+def test_a_frame_holds_its_block() -> None:
+    """A diagram, a page or a picture of an answer, by the name in its address; nothing else."""
+    chat = "0" * 8 + "-0000-0000-0000-" + "0" * 12
+    source = (
+        "```mermaid\na --> b\n```\n\n~~~HTML x\n<b>\n~~~\n\n```svg\n<svg/>\n```\n\n```py\n1\n```"
+    )
+    seen = Seen(render(source, around=WorkspaceLinks("", chat)))
+    addresses = seen.of("iframe", "src")
+    assert seen.of("iframe", "sandbox") == ["allow-scripts", "", ""]
+    assert all(address.startswith(f"/chat/{chat}/frame/") for address in addresses)
+    names = [address.split("/")[4] for address in addresses]
+    assert [frame_content(["", source], name) for name in names] == [
+        ("mermaid", "a --> b\n"), ("html", "<b>\n"), ("svg", "<svg/>\n"),
+    ]  # fmt: skip
+    assert frame_content([source], "0" * 16) is None
+    assert "<iframe" not in render(source, around=WorkspaceLinks(""))
