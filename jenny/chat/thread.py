@@ -3,7 +3,7 @@
 import json
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from html import unescape
@@ -183,7 +183,7 @@ class Item:
     is_last_of_turn: bool = False
     # The summaries of messages up to this one (rows of ``Summary``).
     summaries: Iterable[Any] = ()
-    attachments: "Sequence[Attachment]" = ()
+    attachments: "Iterable[Attachment]" = ()
 
     @property
     def is_question(self) -> bool:
