@@ -182,6 +182,23 @@ def test_parts_that_are_sent_again_make_one_file(owner: Client) -> None:
     owner.post(f"/chat/attachments/{first['attachment']}/remove")
 
 
+def test_files_have_the_order_in_which_they_were_chosen(
+    owner: Client, model_server: ModelServer
+) -> None:
+    """Uploads end in another order; the page names the files in its own."""
+    words = f"question {uuid.uuid4().hex[:10]}"
+    model_server.script("I see.", when=only(words))
+    names = [f"{uuid.uuid4().hex}.txt" for _ in range(3)]
+    numbers = [number(attach(owner, name, name.encode())) for name in names]
+    order = " ".join(reversed(numbers))
+    chat = owner.post("/chat/send", text=words, attachments=order).json()["conversation"]
+    thread = owner.answer(chat)
+    assert re.findall(r"([0-9a-f]{32}\.txt)</a>", thread) == names[::-1]
+    (request,) = asked(model_server, words)
+    about = " ".join(request.texts("user"))
+    assert re.findall(r'name="([0-9a-f]{32}\.txt)"', about) == names[::-1]
+
+
 def test_a_message_may_have_files_and_no_words(owner: Client, model_server: ModelServer) -> None:
     """The conversation is then named after them."""
     name = f"{uuid.uuid4().hex}.txt"

@@ -24,10 +24,7 @@ class AttachmentManager(models.Manager["Attachment"]):
 
 
 class Attachment(models.Model):
-    """A file of a message. Until that is sent, *message* is null and the file is an upload.
-
-    ``Message.attachments`` and drafts list them in order of ``id``.
-    """
+    """A file of a message. Until that is sent, *message* is null and the file is an upload."""
 
     class Form(models.TextChoices):
         """What the model gets of it; empty until it is sent."""
@@ -50,6 +47,8 @@ class Attachment(models.Model):
     message = models.ForeignKey(
         "chat.Message", null=True, on_delete=models.CASCADE, related_name="attachments"
     )
+    # Its place among the files of its message; uploads end in another order than they began.
+    position = models.PositiveSmallIntegerField(default=0)
     # The upload's id, by which its file waits; empty once it is in the workspace.
     upload = models.CharField(max_length=32, blank=True)
     # Its path from the workspace's folder; empty before it is sent.
@@ -83,6 +82,7 @@ class Attachment(models.Model):
     objects = AttachmentManager()
 
     class Meta:
+        ordering = ["position", "pk"]
         indexes = [
             models.Index(
                 fields=["account", "workspace", "conversation"],
@@ -131,5 +131,5 @@ class Attachment(models.Model):
 
 
 _OF_MESSAGE = Prepared(
-    lambda: Attachment.objects.filter(message=number_slot("message")).order_by("pk")
+    lambda: Attachment.objects.filter(message=number_slot("message")).order_by("position", "pk")
 )

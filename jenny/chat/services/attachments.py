@@ -332,9 +332,10 @@ def _choose_forms(rows: Sequence[Attachment], room: int) -> None:
 
 def give_to(message: Message, rows: Iterable[Attachment]) -> None:
     """Give stored files to *message*, inside the transaction that stores it."""
-    for row in rows:
+    for position, row in enumerate(rows):
         Attachment.objects.filter(pk=row.pk).update(
             message=message,
+            position=position,
             conversation=message.conversation_id,
             path=row.path,
             form=row.form,
@@ -353,7 +354,7 @@ def drop_uploads(rows: Iterable[Attachment]) -> None:
 
 def copy_to(message: Message, source: Message) -> None:
     """Give *message* the files of another version of it, inside the transaction."""
-    for row in source.attachments.defer(None).order_by("pk"):
+    for row in source.attachments.defer(None):
         row.pk = None
         row._state.adding = True  # noqa: SLF001 - Django documents it for copies
         row.message, row.conversation_id = message, message.conversation_id

@@ -107,7 +107,7 @@ def _listed(found: Iterable[Any], kind: str, shown: set[int]) -> list[Row]:
 def _messages(chat: Conversation, rows: Iterable[Message]) -> list[Row]:
     """Return the messages' rows with their files, whose content is in the workspace."""
     files: dict[int, list[Row]] = defaultdict(list)
-    sent = Attachment.objects.filter(message__conversation=chat).order_by("pk")
+    sent = Attachment.objects.filter(message__conversation=chat)
     for one in sent.values("message", *backup.ATTACHMENT):
         files[one.pop("message")].append(one)
     return [_values(row, "message", attachments=files[row.pk]) for row in rows]

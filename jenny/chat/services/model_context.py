@@ -207,7 +207,7 @@ _FILES = Prepared(
             message__gte=number_slot("first"),
             message__is_current=True,
         )
-        .order_by("pk")
+        .order_by("position", "pk")
         .values_list("message", *_FILE_COLUMNS)
     )
 )

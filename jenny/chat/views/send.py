@@ -94,14 +94,14 @@ def _files(
     :raises WorkspaceError: one that came with the form is not accepted.
     """
     account = accounts.account(request)
-    wanted = set(request.POST.get("attachments", "").split())
+    wanted = request.POST.get("attachments", "").split()
     for file in request.FILES.getlist("files"):
         row = attachments.receive_file(account, workspace, chat, file, uuid4().hex)
-        wanted.add(str(row.pk))
+        wanted.append(str(row.pk))
     if not wanted:
         return []
-    there = attachments.waiting_for(account, workspace, chat)
-    return [row for row in there if str(row.pk) in wanted]
+    there = {str(row.pk): row for row in attachments.waiting_for(account, workspace, chat)}
+    return [there[key] for key in dict.fromkeys(wanted) if key in there]
 
 
 def _kind(request: HttpRequest) -> str:

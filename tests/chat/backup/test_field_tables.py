@@ -44,6 +44,7 @@ LEFT_OUT = {
     "chat.Attachment.account": "Accounts do not travel.",
     "chat.Attachment.conversation": PARENT,
     "chat.Attachment.message": "It is in the row of its message.",
+    "chat.Attachment.position": "The list in the message's row has their order.",
     "chat.Attachment.upload": "A file that waits to be sent was not said.",
     "chat.Attachment.pages": "A file that waits to be sent was not said.",
     "chat.Attachment.has_more": "A file that waits to be sent was not said.",
