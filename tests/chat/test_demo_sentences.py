@@ -60,6 +60,7 @@ SENTENCES = [
     ("We moved to Brno last year", "remember", "We moved to Brno last year."),
     ("Our dog is called Rex", "remember", "The user's dog is called Rex."),
     ("I live in Prague. I work as a nurse.", "remember remember", "lives in Prague"),
+    ("Mein Geburtstag ist der 5. Mai 1979.", "remember", "Geburtstag ist der 5. Mai 1979."),
     ("I prefer short answers", "remember", "The user prefers short answers."),
     # Remember
     ("Remember that I drink oolong", "remember", "The user drinks oolong."),

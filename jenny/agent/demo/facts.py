@@ -20,7 +20,11 @@ ASKED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _GREETING = re.compile(r"^(?:hi|hello|hey)(?: there| jenny)?[\s,!]+", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?:[^.!?。！？\n]|\.(?=\w)|(?<=\bDr)\.)+[.!?。！？]*")
+# A full stop behind a German day, as in "5. Mai", ends nothing.
+_GERMAN_MONTHS = "Jan|Feb|März|Apr|Mai|Juni|Juli|Aug|Sep|Okt|Nov|Dez"
+_SENTENCE = re.compile(
+    rf"(?:[^.!?。！？\n]|\.(?=\w)|(?<=\bDr)\.|(?<=\d)\.(?= (?:{_GERMAN_MONTHS})))+[.!?。！？]*"
+)
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _ABOUT_ONESELF = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve)|my|mine|we|our)\b|\bcall me\b|^\s*(?:please )?remember\b"
