@@ -16,6 +16,8 @@ MOST_NODES = 1_000
 DEEPEST = 20
 CELL_CHARS = 500
 
+# What scrolls by itself can be reached by keyboard.
+_REGION = 'tabindex="0" role="group"'
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
@@ -46,7 +48,7 @@ def _table(text: str, delimiter: str) -> str:
     cells = "".join(f'<th scope="col" dir="auto">{_cell(cell)}</th>' for cell in head)
     return _folded(
         "Table",
-        '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
+        f'<div class="table" {_REGION} aria-label="Table"><table>'
         f"<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table></div>{note}",
     )
 
@@ -70,7 +72,10 @@ def _tree(text: str) -> str:
         return ""
     nodes = list(islice(_nodes(value, 1), MOST_NODES + 1))
     note = _note("values", MOST_NODES) if len(nodes) > MOST_NODES else ""
-    return _folded("Tree", f'<div class="tree">{_closed(nodes[:MOST_NODES])}</div>{note}')
+    return _folded(
+        "Tree",
+        f'<div class="tree" {_REGION} aria-label="Tree">{_closed(nodes[:MOST_NODES])}</div>{note}',
+    )
 
 
 class _Pairs(list[tuple[str, Any]]):

@@ -216,7 +216,7 @@ _VALUES: dict[str, dict[str, set[str]]] = {
         "aria-label": {"Copy code", "Save code in the workspace", "Wrap lines"},
         "type": {"button"},
     },
-    "div": {"aria-label": {"Footnotes", "Table"}, "role": {"group"}},
+    "div": {"aria-label": {"Footnotes", "Table", "Tree"}, "role": {"group"}},
     "input": {
         "aria-label": {"Done", "Not done"},
         "checked": {""},
