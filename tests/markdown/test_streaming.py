@@ -165,8 +165,6 @@ GROWING = {
     "dollars": "$a ",
     "quotes": ">",
     "tags": "<b>",
-    "terms": "T\n: x\n\n",
-    "one definition list": ": x\n",
     "highlights": "==a== ",
     "superscripts": "a^b ",
     "callouts": "> [!note] a\n> > [!tip]- b\n\n",
@@ -175,7 +173,6 @@ GROWING = {
     "notes": "[^1]: x\n\n",
 }
 BEGINNINGS = {
-    "one definition list": "Term\n",
     "one fence": "```python\n",
     "one table": "| a | b |\n|---|---|\n",
 }
