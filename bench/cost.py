@@ -25,9 +25,9 @@ from jenny.chat.tools import toolbox_for
 from jenny.workspace import seed
 from jenny.workspace.files import Actor, open_workspace
 from memory import write_rules
-from memory.dream.batching.batch import BatchInput, build_batch
-from memory.dream.prompts import prompt
-from memory.dream.review.review_pass import Bounds
+from memory.dream import prompt
+from memory.dream.batch import BatchInput, build_batch
+from memory.dream.review import ReviewBounds
 from memory.dream.tools import Reminder, WriteSession, toolbox
 from memory.dream.values import Batch
 from memory.history import consolidator
@@ -90,12 +90,12 @@ def _measured(root: Path) -> Iterator[tuple[str, str, str, float]]:
 
 def _request(kind: str, root: Path, batch: Batch) -> tuple[SystemPrompt, Message]:
     if kind == "review":
-        return prompt.review_system(root), prompt.review_message(root)
-    return prompt.system(root, batch=batch), prompt.first_message(batch, root)
+        return prompt.review_system_prompt(root), prompt.review_message(root)
+    return prompt.system_prompt(root, batch=batch), prompt.first_message(batch, root)
 
 
 def _run(system: SystemPrompt, first: Message, box: Toolbox, session: WriteSession) -> loop.Outcome:
-    observer = Bounds(session) if session.kind == "review" else Reminder(session)
+    observer = ReviewBounds(session) if session.kind == "review" else Reminder(session)
     server = demo.serve(pace=0)
     try:
         with CancellationToken() as watch:

@@ -7,7 +7,7 @@ from jenny.workspace.versions.commits import register_external_edit_listener
 from jenny.workspace.write_rules import register_rule
 from memory import checks, provenance, write_guards, write_rules
 from memory.approvals import overlay
-from memory.dream.tools import allowed_paths
+from memory.dream import rules
 from memory.history import check as history_check
 
 
@@ -21,7 +21,7 @@ class MemoryConfig(AppConfig):
         """Install the rules; from now on they are asked about every write."""
         write_rules.install()
         register_rule(write_guards.guard_unremembered)
-        register_rule(allowed_paths.guard)
+        register_rule(rules.guard)
         register_check(checks.check_memory)
         register_check(checks.check_integrity)
         register_check(versions_check.check_versions)
@@ -29,13 +29,16 @@ class MemoryConfig(AppConfig):
         register_check(checks.check_ledgers)
         # Models can be imported only now.
         from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
-        from memory.services import notices as memory_notices  # noqa: PLC0415 - apps are loaded first
         from memory.services import (  # noqa: PLC0415 - apps are loaded first
+            dream_run_store,
+            dream_runs,
             proposals,
             restores,
             snapshots,
         )
-        from memory.services.dream import dry_run, run_store  # noqa: PLC0415 - apps are loaded first
+        from memory.services import (  # noqa: PLC0415 - apps are loaded first
+            notices as memory_notices,
+        )
 
         register_row_check(snapshots.check_snapshots)
         register_row_check(memory_notices.check_approvals)
@@ -43,10 +46,10 @@ class MemoryConfig(AppConfig):
         notices.register_notices("approvals", memory_notices.approval_notices)
         notices.register_notices("ledgers", memory_notices.ledger_notices)
         jobs.register_job_kind(restores.KIND, restores.ABOUT)
-        jobs.register_job_kind(dry_run.KIND, dry_run.ABOUT)
+        jobs.register_job_kind(dream_runs.DRY_RUN_KIND, dream_runs.DRY_RUN_JOB)
         notices.register_notices("dream", memory_notices.dream_notices)
         notices.register_notices("snapshots", memory_notices.snapshot_notices)
-        write_rules.register_fence(run_store.fence)
-        overlay.register_sources(proposals.source, proposals.unwanted)
+        write_rules.register_fence(dream_run_store.fence)
+        overlay.register_sources(proposals.load_waiting, proposals.load_unwanted)
         write_rules.register_sink(provenance.record_origins)
         register_external_edit_listener(provenance.record_outside_origins)

@@ -1,9 +1,8 @@
 """Checks of the memory for ``check_workspace``: ledgers, the archive, memory files, skills.
 
-An unreadable line of a ledger is reported with what counts in its place.
-
-A repair moves damaged lines to a file with ``.damaged`` behind the ledger's name and writes down
-what counted in their place, so that the repair changes no decision.
+An unreadable line of a ledger is reported with what counts in its place. A repair moves damaged
+lines to a file with ``.damaged`` behind the ledger's name and writes down what counted in their
+place, so that the repair changes no decision.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +17,19 @@ from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.file_cache import StampedFiles
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.write_rules import Change
-from memory import artifacts, consents, files, injection_scan, ledgers, pins, skills, suppression
+from memory import (
+    artifacts,
+    consents,
+    dream_guide,
+    files,
+    injection_scan,
+    ledgers,
+    pins,
+    skills,
+    suppression,
+)
 from memory.archive import store
 from memory.archive.file_format import FOLDER
-from memory.dream.prompts import guide
 from memory.suppression import PATH as FORGOTTEN
 from memory.suppression import tombstones
 
@@ -248,7 +256,7 @@ def check_memory(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG
         yield from _text(root, file.path, settings.get(file.budget_key))
         yield from _lines(root, file.path)
     yield from _text(root, files.INSTRUCTIONS, 0)
-    yield from _text(root, files.GUIDE, guide.MAX_CHARS)
+    yield from _text(root, files.GUIDE, dream_guide.MAX_CHARS)
     yield from _skills(root)
 
 

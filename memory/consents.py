@@ -1,8 +1,10 @@
-"""Standing consents: files that reach every prompt and that the assistant may change by itself,
-in ``memory/.consents.jsonl``.
+"""Files that instruct a model, and standing consents to change them, in
+``memory/.consents.jsonl``.
 
-Without a consent, the person is asked each time (``memory.write_guards``). An unreadable line may
-have withdrawn any consent, so no earlier one counts.
+With a consent the assistant may change such a file by itself; without one, the person is asked
+each time (``memory.write_guards``). An unreadable line may have withdrawn any consent, so no
+earlier one counts. SOUL.md is not among the files, though it says how Jenny speaks: it is a memory
+file, which chats and Dream write like the others.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Whether lines of files say what a fact of the history says, in whatever words.
+"""Decides whether lines of files state a fact of the history, in whatever words.
 
 A fact is covered by a line that states the same (``memory.text_similarity``), or has all of
 its words, its numbers and its negations. Of lines that were written for the fact itself, about half
@@ -63,8 +63,8 @@ class Coverage:
     def covers(
         self, sought: SoughtFact, own: Sequence[str] = (), removed: Sequence[str] = ()
     ) -> bool:
-        """Whether the lines state the fact. *own*: lines that were written for its entry and still
-        stand; *removed*: lines that were taken out for it, which can settle a correction."""
+        """True when the lines state the fact. *own*: lines that were written for its entry and
+        still stand; *removed*: lines that were taken out for it, which can settle a correction."""
         text = fact_tags.strip_tag(sought.text)
         if any(
             self._index.find(one) is not None for one in (text, without_old_value(text, sought))
@@ -83,8 +83,8 @@ class Coverage:
         )
 
     def quotes(self, sought: SoughtFact, quoted: str) -> bool:
-        """Whether a line that somebody names as saying the fact stands there word for word, and has
-        its numbers, its negation and a good part of its words."""
+        """True when a line that somebody names as saying the fact stands there word for word, and
+        has its numbers, its negation and a good part of its words."""
         if not quoted.strip() or self._index.find(quoted) is None:
             return False
         text = without_old_value(fact_tags.strip_tag(sought.text), sought)
@@ -92,7 +92,7 @@ class Coverage:
 
 
 def brings(fact: str, line: str, removed: Iterable[str]) -> bool:
-    """Whether a line has a word or number of the fact that the lines taken out for it had not."""
+    """True when a line has a word or number of the fact that the lines taken out for it had not."""
     wanted, came, gone = words_of(fact), words_of(line), words_of("\n".join(removed))
     if wanted.numbers & came.numbers - gone.numbers:
         return True
@@ -104,7 +104,7 @@ def brings(fact: str, line: str, removed: Iterable[str]) -> bool:
 
 
 def without_old_value(text: str, sought: SoughtFact) -> str:
-    """What a correction says without the value that is over; any other fact as it is."""
+    """Return a correction without the value that is over; any other fact as it is."""
     if sought.tag != "correction":
         return text
     kept = " ".join(_OLD_VALUE.sub(" ", text).split())
@@ -136,7 +136,7 @@ def _has_all(wanted: Words, text: str) -> bool:
 
 
 def _is_sibling_only(wanted: Words, line: WordSet, sibling: str) -> bool:
-    """Whether a line has what a fact shares with its sibling, and not what tells them apart."""
+    """True when a line has what a fact shares with its sibling, and not what tells them apart."""
     same = word_sets(fact_tags.strip_tag(sibling)).all
     if share(wanted.all, same) < _ALIKE_SHARE:
         return False

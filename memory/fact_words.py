@@ -139,8 +139,8 @@ LIGHT_WEIGHT, _WEIGHT, _NAME_WEIGHT = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a text says: words outside and inside of negated clauses, each with its weight (0: only
-    to be found by); numbers and dates. *spelled*: the words as they are written, for a sentence.
+    """The words of a text outside and inside of negated clauses, each with its weight (0: only to
+    be found by); numbers and dates. *spelled*: the words as they are written, for a sentence.
     *names*: words with a capital that do not begin a clause. *uncertain*: words of negated clauses
     to which the negation may not belong."""
 
@@ -374,7 +374,7 @@ def word_sets(text: str) -> WordSets:
 
 
 def share(wanted: dict[str, int], found: WordSet) -> float:
-    """How much of the *wanted* words, by their weight, is among those found; 1 of no words."""
+    """Return the share of the *wanted* words, by their weight, among those found; 1 of no words."""
     total = sum(wanted.values())
     if not total:
         return 1.0

@@ -16,8 +16,7 @@ from jenny.workspace import diffs, names, texts, transactions
 from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import FileVersion, Workspace
 from jenny.workspace.write_rules import Change
-from memory import files, pins
-from memory.dream.tools import sections
+from memory import files, pins, sections
 from memory.errors import LineRefused, NoSuchLine, NotPinned
 from memory.facts import Fact, decoded, facts, normal, stated
 from memory.pins import Pin
@@ -165,7 +164,7 @@ def add_line(workspace: Workspace, path: str, heading: str, text: str) -> int:
         mark = "" if _MARK.match(rows[0]) else "- "
         added = [f"{mark}{rows[0]}", *(f"  {row}" if row else "" for row in rows[1:])]
         new = sections.added(old, heading, added, path=path)
-        made = _inserted(_read(sections.fresh(path) if old is None else old), new)
+        made = _inserted(_read(sections.new_file_text(path) if old is None else old), new)
         titles = {normal(row.text) for row in made if row.kind == "heading"}
         first = next(row for row in made if row.kind != "heading")
         if first.kind not in _ITEMS or titles - {normal(heading)}:
@@ -193,7 +192,7 @@ def move_lines(workspace: Workspace, refs: Iterable[LineRef], path: str, heading
         held = pins.pins(root)
         for block in reversed(found):
             source = new[block.path] if block.path in new else _text(workspace, block.path)
-            cut = sections.cut(source, block.fact)
+            cut = sections.cut_fact(source, block.fact)
             new[block.path] = cut.text
             taken.append(_as_bullet(block.fact, cut.entry))
             moves += [
@@ -229,7 +228,7 @@ def pin_lines(workspace: Workspace, refs: Iterable[LineRef], *, is_on: bool) -> 
     return len(lines)
 
 
-def places(workspace: Workspace) -> Iterator[tuple[str, str]]:
+def list_headings(workspace: Workspace) -> Iterator[tuple[str, str]]:
     """Yield the headings under which a line can stand: the file's path and the heading. A file that
     cannot be read has none."""
     for path in files.BY_PATH:

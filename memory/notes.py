@@ -105,11 +105,11 @@ def waits(root: Path, cursor: int) -> bool:
     return cursor > cursors.dream_cursor(root)
 
 
-def said(entry: HistoryEntry) -> str:
+def note_text(entry: HistoryEntry) -> str:
     return fact_tags.strip_tag(entry.content)
 
 
-def quoted(text: str) -> str:
+def quote_note(text: str) -> str:
     """Return *text* in quotation marks, ended as a sentence."""
     return f"“{text}”" if text.endswith((".", "!", "?", "。", "！", "？", "…")) else f"“{text}”."
 
@@ -163,4 +163,4 @@ def _lift(root: Path, text: str, *, by_person: bool) -> None:
 def _told(entry: HistoryEntry, secrets: tuple[Hit, ...]) -> str:
     kinds = ", ".join(hit.kind for hit in secrets)
     left_out = f" A secret was left out of it: {kinds}." if secrets else ""
-    return f"Remembered: {quoted(said(entry))} All chats know it now.{left_out}"
+    return f"Remembered: {quote_note(note_text(entry))} All chats know it now.{left_out}"

@@ -2,8 +2,10 @@
 
 A table has a row for every line that was added, moved, reworded or removed: the SHA-256 of its
 normal form, the file, the author and run, and the history entries on which the write rests. It
-holds no texts. Writes note their rows in the workspace first (``record``), and
-``memory.services.origins`` stores them.
+holds no texts. Writes note their rows in the workspace first (``record_origins``), and
+``memory.services.origins`` stores them. Noting stops no write: the blame of the versions finds
+later what was not noted. The note of a write that a crash prevented is harmless, since rows are
+found by a line's text.
 """
 
 import base64

@@ -27,7 +27,7 @@ type Search = Callable[[str, Sequence[str] | None], Results]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundPassage:
     """An excerpt of a passage. *anchor* names its best line: a line, an entry, a message.
 
     *fact*: the archived fact that it is. *title*: a conversation's.
@@ -48,7 +48,7 @@ class Recalled:
     *standing* are archived facts that are in a memory file again, by id. *is_whole* False: the
     index is not complete yet. *has_words* False: the query had nothing to look for."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundPassage, ...] = ()
     hidden: int = 0
     standing: Mapping[str, Standing] = field(default_factory=dict)
     is_whole: bool = True
@@ -59,7 +59,7 @@ class Recalled:
         return tuple(row.fact for row in self.found if row.fact is not None)
 
     @property
-    def entries(self) -> tuple[Found, ...]:
+    def entries(self) -> tuple[FoundPassage, ...]:
         return tuple(row for row in self.found if row.kind == search_sources.HISTORY)
 
 
@@ -88,9 +88,9 @@ def recall(
             archive.standing(real, shown[:most]),
         )
     results = (search or _search_of(real))(plain, kinds)
-    found: dict[tuple[str, str, int], Found] = {}
+    found: dict[tuple[str, str, int], FoundPassage] = {}
     hidden = 0
-    view = View(real, tombstones.state(real), results.hits)
+    view = PassageView(real, tombstones.state(real), results.hits)
     for hit in results.hits:
         row = _found(hit, view)
         if row is None:
@@ -127,11 +127,11 @@ def known_archived(root: Path, found: Sequence[Archived]) -> tuple[Archived, ...
     )
 
 
-def found_in_archive(row: Archived) -> Found:
-    return Found(search_sources.ARCHIVED, row.path, 1, row.text, row.date, row.heading, row)
+def found_in_archive(row: Archived) -> FoundPassage:
+    return FoundPassage(search_sources.ARCHIVED, row.path, 1, row.text, row.date, row.heading, row)
 
 
-class View:
+class PassageView:
     """The lines of files that *hits* are in, without what is forgotten; each file is read once."""
 
     def __init__(self, root: Path, state: State, hits: Iterable[Hit]) -> None:
@@ -151,7 +151,7 @@ class View:
         return self._files[path]
 
 
-def shown_lines(hit: Hit, view: View) -> dict[int, str]:
+def shown_lines(hit: Hit, view: PassageView) -> dict[int, str]:
     """Return the passage's lines by number, without what is forgotten."""
     state = view.state
     if not state.active:
@@ -162,7 +162,7 @@ def shown_lines(hit: Hit, view: View) -> dict[int, str]:
     return {at: line for at, line in lines if line is not None}
 
 
-def _lines_of_file(hit: Hit, view: View) -> dict[int, str]:
+def _lines_of_file(hit: Hit, view: PassageView) -> dict[int, str]:
     """Return the lines that the file still has and shows. They are judged where they stand, since
     what a line says depends on its heading and on the lines that it continues."""
     stored, visible = view.lines(hit.place)
@@ -188,7 +188,7 @@ def _lines_of_file(hit: Hit, view: View) -> dict[int, str]:
     return shown
 
 
-def _found(hit: Hit, view: View) -> Found | None:
+def _found(hit: Hit, view: PassageView) -> FoundPassage | None:
     """Return an excerpt of the passage; None when what fits in it is forgotten."""
     passage = hit.passage
     if hit.kind == search_sources.ARCHIVED:
@@ -200,7 +200,7 @@ def _found(hit: Hit, view: View) -> Found | None:
     if not fitting and (len(shown) < len(passage.lines) or not shown):
         return None
     best = max(fitting or shown, key=lambda number: (hit.scores[number], -number))
-    return Found(
+    return FoundPassage(
         hit.kind,
         hit.place,
         passage.anchors[best],
@@ -262,7 +262,7 @@ def format_plain(found: Recalled) -> str:
     return "\n".join(lines)
 
 
-def format_markdown(found: Recalled, link: Callable[[Found], str]) -> str:
+def format_markdown(found: Recalled, link: Callable[[FoundPassage], str]) -> str:
     """Format for a person. *link* is the page of a passage, and for an archived fact the page that
     brings it back."""
     if not found.found:
@@ -295,12 +295,12 @@ def escape_text(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|~$!&" else char for char in text)
 
 
-def describe_place(row: Found) -> str:
+def describe_place(row: FoundPassage) -> str:
     """Name the place of a passage and its day: ``USER.md, line 3``."""
     return _name(row) + (f", {with_weekday(row.day)}" if row.day else "")
 
 
-def _where(found: Recalled, row: Found) -> str:
+def _where(found: Recalled, row: FoundPassage) -> str:
     if row.fact is None:
         return describe_place(row)
     where = f"{row.fact.source}, {row.fact.heading}".removesuffix(", ")
@@ -309,7 +309,7 @@ def _where(found: Recalled, row: Found) -> str:
     return f"archived fact {row.fact.id}, {where}; {_line(row.fact.fate, _SHOWN_CHARS)}{again}"
 
 
-def _name(row: Found) -> str:
+def _name(row: FoundPassage) -> str:
     if row.kind == search_sources.HISTORY:
         return f"entry {row.anchor}"
     if row.kind in (search_sources.CHAT, search_sources.PROJECT_CHAT):

@@ -6,8 +6,14 @@ from django.utils import timezone
 
 from jenny.accounts.services import jobs
 from jenny.agent.cancellation import OPEN_TOKENS
-from memory.services import origins, restores, snapshots
-from memory.services.dream import dispatch, dry_run, recovery, runs, scheduler
+from memory.services import (
+    dream_recovery,
+    dream_runs,
+    dream_scheduler,
+    origins,
+    restores,
+    snapshots,
+)
 
 
 @shared_task(name="memory.snapshots")
@@ -28,26 +34,26 @@ def keep_origins() -> None:
 @shared_task(name="memory.dream")
 def dream(run_id: int) -> None:
     """Run a queued Dream run, unless it is claimed already or over."""
-    runs.execute_run(run_id)
+    dream_runs.execute_run(run_id)
 
 
 @shared_task(name="memory.rehearse")
 def rehearse(job_id: int) -> None:
-    jobs.run_job(job_id, dry_run.work)
+    jobs.run_job(job_id, dream_runs.work_dry_run)
 
 
 @shared_task(name="memory.due")
 def begin_due() -> None:
     """Start the Dream runs that are due: one indexed query when there are none."""
-    scheduler.start_due_runs(dispatch.enqueue_run, timezone.now())
+    dream_scheduler.start_due_runs(dream_scheduler.enqueue_run, timezone.now())
 
 
 @shared_task(name="memory.reap")
 def reap() -> None:
     """Take over runs of dead holders, send missing notifications, and send queued runs again that
     no worker received."""
-    recovery.recover_runs()
-    dispatch.enqueue_waiting_runs()
+    dream_recovery.recover_runs()
+    dream_scheduler.enqueue_waiting_runs()
 
 
 @worker_shutting_down.connect

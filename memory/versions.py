@@ -1,4 +1,9 @@
-"""Versions for the chat: Markdown of bounded length with escaped contents, and undoing a run."""
+"""Versions for the chat: Markdown of bounded length with escaped contents, and undoing a run.
+
+What a person takes back is not written again: it is forgotten like a value that they replaced
+themselves (``Tombstone.is_replaced``). Dream is told so and refused by code; when the person says
+it anew, or puts the version back, it may be written again.
+"""
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence

@@ -18,8 +18,15 @@ from jenny.markdown import comments, front_matter
 from jenny.markdown.html import highlight
 from jenny.markdown.render import render
 from jenny.workspace import redact, texts
-from memory import dates, facts, injection_scan, paraphrases, prompt_files, text_similarity
-from memory.dream.prompts import guide
+from memory import (
+    dates,
+    dream_guide,
+    facts,
+    injection_scan,
+    paraphrases,
+    prompt_files,
+    text_similarity,
+)
 from memory.history import summary_answer, transcript
 from settings_ui import browsing
 from wikis import links, pages
@@ -77,7 +84,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "dates": dates.extract_dates,
     "suspect": lambda text: list(injection_scan.findings(text)),
     "says something": prompt_files.says_something,
-    "guide": guide._defused,
+    "guide": dream_guide._defused,
     "summary": lambda text: summary_answer.parse_answer(text, "end_turn"),
     "data in a transcript": lambda text: transcript._DATA.sub("", text),
     "secrets": redact.redact,

@@ -18,7 +18,7 @@ BLOCK_GROUPS = (
 )
 BLOCKS = tuple(name for group in BLOCK_GROUPS for name in group)
 
-# Dream's prompt is built from these in ``memory.dream.prompts.prompt``.
+# Dream's prompt is built from these in ``memory.dream.prompt``.
 DREAM_BLOCKS = (
     "dream_rules",
     "dream_guide",

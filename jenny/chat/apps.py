@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 
 from memory import provenance
-from memory.dream.reports import notifications
+from memory.dream import report
 from memory.history import edited_entries
 from wikis import signals
 
@@ -25,8 +25,8 @@ class ChatConfig(AppConfig):
 
         edited_entries.register(messages_gone)
         provenance.register_message_source(speech)
-        notifications.register(dream_command.PREFIX, dream_command.post_outcome)
-        notifications.register_announcer(dream_command.announce)
+        report.register_requester(dream_command.PREFIX, dream_command.post_outcome)
+        report.register_announcer(dream_command.announce)
         jobs.register_job_kind(gardener.KIND, gardener.ABOUT)
         signals.register_talks(projects.talks, projects.take_conversations)
         signals.register_made(projects.begun)

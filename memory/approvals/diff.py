@@ -1,15 +1,123 @@
-"""Splits a text's change into hunks: one for each entry that is added, removed or reworded."""
+"""Splits a text's change into hunks: one for each entry that is added, removed or reworded.
+
+It also has what hunks need of lines, and the words and tombstones of a rejected hunk.
+"""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jenny.workspace import diffs
+from jenny.workspace.texts import keep_line_ends, to_lf
 from memory import facts, files, text_similarity
-from memory.approvals.text_lines import lines_of
 from memory.approvals.values import Piece
 from memory.fact_words import word_sets, words_of
 from memory.facts import Fact
+from memory.suppression import tombstones
+from memory.suppression.tombstones import Tombstone
+from memory.text_similarity import nearest
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text into lines without line ends and byte order mark."""
+    lines = to_lf(text.removeprefix("\ufeff")).split("\n")
+    return lines[:-1] if not lines[-1] else lines
+
+
+def join_lines(lines: Sequence[str], like: str) -> str:
+    """Join lines with the line ends that *like* uses."""
+    had = split_lines(like)
+    text = "\n".join(lines)
+    is_open = bool(had) and not like.endswith("\n") and bool(lines) and lines[-1] == had[-1]
+    if text and not is_open:
+        text += "\n"
+    text = keep_line_ends(text, like.removeprefix("\ufeff"))
+    return f"\ufeff{text}" if like.startswith("\ufeff") else text
+
+
+def line_at(lines: Sequence[str], at: int) -> str:
+    """Return a line without trailing white space; empty outside the file."""
+    return lines[at].rstrip() if 0 <= at < len(lines) else ""
+
+
+def find_places(lines: Sequence[str], sought: Sequence[str]) -> list[int]:
+    wanted = [line.rstrip() for line in sought]
+    if not wanted:
+        return []
+    return [
+        at
+        for at in range(len(lines) - len(wanted) + 1)
+        if lines[at].rstrip() == wanted[0]
+        and all(lines[at + n].rstrip() == line for n, line in enumerate(wanted))
+    ]
+
+
+def nearest_line(lines: Sequence[str], sought: str, start: int, stop: int, at: int) -> int | None:
+    """Find the nearest line with this content; ``None`` for empty content."""
+    found = [
+        number
+        for number in range(max(start, 0), min(stop, len(lines)))
+        if sought and lines[number].rstrip() == sought
+    ]
+    return min(found, key=lambda number: abs(number - at), default=None)
+
+
+def blanks_above(lines: Sequence[str], at: int, most: int | None) -> int:
+    """Count the empty lines above a line, up to the limit *most*."""
+    count = 0
+    while at - count - 1 > (most if most is not None else -1) and not lines[at - count - 1].strip():
+        count += 1
+    return count
+
+
+def blanks_below(lines: Sequence[str], at: int) -> int:
+    count = 0
+    while at + 1 + count < len(lines) and not lines[at + 1 + count].strip():
+        count += 1
+    return count
+
+
+def sections(lines: Sequence[str], title: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each section with that title; without a title, the part above all
+    headings."""
+    found = [fact for fact in facts.facts("\n".join(lines)) if fact.kind == "heading"]
+    starts = [fact.first - 1 for fact in found]
+    ends = [*starts[1:], len(lines)] if starts else []
+    if not title:
+        yield 0, starts[0] if starts else len(lines)
+        return
+    wanted = facts.normal(title)
+    for fact, end in zip(found, ends, strict=True):
+        if facts.normal(fact.text.strip("#").strip()) == wanted:
+            yield fact.first, end
+
+
+def own_heading(after: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the last of the leading headings and the lines below it."""
+    title, rest = "", tuple(after)
+    for number, line in enumerate(after):
+        if not line.strip():
+            continue
+        row = next(iter(facts.facts(line)), None)
+        if row is None or row.kind != "heading":
+            break
+        title, rest = row.text.strip("#").strip(), tuple(after[number + 1 :])
+    return title, trim_blank_lines(rest) if title else rest
+
+
+def trim_blank_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines without empty lines at both ends."""
+    first, last = 0, len(lines)
+    while first < last and not lines[first].strip():
+        first += 1
+    while last > first and not lines[last - 1].strip():
+        last -= 1
+    return tuple(lines[first:last])
+
+
+def said_lines(lines: Sequence[str]) -> set[str]:
+    return {facts.normal(row.text) for row in facts.facts("\n".join(lines)) if row.has_content}
+
 
 # Lines at least this similar are a rewording.
 ALIKE = 0.5
@@ -22,7 +130,7 @@ def derive(path: str, old: str | None, new: str) -> tuple[Piece, ...]:
     """Return the hunks that make *new* of *old*, in order of place. A skill's file is one hunk."""
     if (old or "") == new:
         return ()
-    before, after = lines_of(old or ""), lines_of(new)
+    before, after = split_lines(old or ""), split_lines(new)
     if path not in files.BY_PATH:
         return (Piece("skill", tuple(before), tuple(after)),)
     stretches = [
@@ -206,3 +314,38 @@ def anchored(piece: Piece, lines: Sequence[str], start: int, stop: int) -> Piece
         gap_after=below - stop,
         at=start,
     )
+
+
+# Shorter sentences of a skill are no facts to suppress.
+_STEP_WORDS = 4
+
+
+def piece_words(piece: Piece) -> frozenset[str]:
+    """Return the normal form of a piece that only adds or only removes."""
+    return frozenset(facts.normal(row.text) for row in _said(piece.after or piece.before))
+
+
+def rejected_tombstones(path: str, piece: Piece) -> list[Tombstone]:
+    """Return the tombstones of a rejected piece: texts that it adds and that the replaced lines
+    do not say already, or texts that it removes."""
+    if piece.kind == "remove":
+        gone = _said(piece.before)
+        return [tombstones.tombstone(row.text, path=path, heading=row.heading) for row in gone]
+    standing = [row.text for row in _said(piece.before)]
+    came = [row for row in _said(piece.after) if nearest(row.text, standing) is None]
+    if path in files.BY_PATH:
+        return [
+            tombstones.tombstone(row.text, path=path, heading=row.heading or piece.heading)
+            for row in came
+        ]
+    return [
+        tombstones.tombstone(unit, path=path, heading=row.heading)
+        for row in came
+        if row.kind != "header"
+        for unit in facts.units(row)
+        if len(facts.normal(unit).split()) >= _STEP_WORDS
+    ]
+
+
+def _said(lines: Sequence[str]) -> list[Fact]:
+    return [row for row in facts.facts("\n".join(lines)) if row.has_content]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from memory import facts
-from memory.approvals import text_lines
+from memory.approvals import diff
 from memory.approvals.diff import ALIKE, derive
 from memory.approvals.values import Piece
 
@@ -41,11 +41,11 @@ def merge_hunks(text: str | None, pieces: Sequence[Piece]) -> Placed:
         return Placed(text)
     if pieces[-1].kind == "skill":
         return _put_skill(text, pieces)
-    lines = text_lines.lines_of(text or "")
+    lines = diff.split_lines(text or "")
     if _bring_their_headings(pieces) and all(_fits(lines, piece) for piece in pieces):
         for piece in reversed(pieces):
             lines[piece.at : piece.at + len(piece.before)] = piece.after
-        return Placed(text_lines.joined(lines, text or ""))
+        return Placed(diff.join_lines(lines, text or ""))
     conflicts = []
     for number, piece in enumerate(pieces):
         spot = _spot(lines, piece)
@@ -55,7 +55,7 @@ def merge_hunks(text: str | None, pieces: Sequence[Piece]) -> Placed:
             lines[spot.start : spot.stop] = spot.after
     if text is None and len(conflicts) == len(pieces):
         return Placed(None, tuple(conflicts))
-    return Placed(text_lines.joined(lines, text or ""), tuple(conflicts))
+    return Placed(diff.join_lines(lines, text or ""), tuple(conflicts))
 
 
 def is_settled(text: str | None, piece: Piece) -> bool:
@@ -63,23 +63,23 @@ def is_settled(text: str | None, piece: Piece) -> bool:
     nothing, and nothing was removed from it."""
     if text is None:
         return False
-    lines = text_lines.lines_of(text)
+    lines = diff.split_lines(text)
     if piece.kind == "skill":
         return tuple(lines) == piece.after
-    if piece.before and text_lines.places(lines, piece.before):
+    if piece.before and diff.find_places(lines, piece.before):
         return False
-    said = text_lines.said(lines)
+    said = diff.said_lines(lines)
     if piece.kind == "remove":
-        return not (text_lines.said(piece.before) & said) and not standing(text, piece)
-    wanted = text_lines.said(piece.after)
+        return not (diff.said_lines(piece.before) & said) and not standing(text, piece)
+    wanted = diff.said_lines(piece.after)
     if wanted:
         return wanted <= said
-    return bool(piece.after) and bool(text_lines.places(lines, piece.after))
+    return bool(piece.after) and bool(diff.find_places(lines, piece.after))
 
 
 def standing(text: str | None, piece: Piece) -> str:
     """Return the present text at the place of a conflicting piece; empty when there is none."""
-    lines = text_lines.lines_of(text or "")
+    lines = diff.split_lines(text or "")
     if piece.kind == "skill":
         return "\n".join(lines)
     found = _nearest(lines, piece.before) if piece.before else None
@@ -90,18 +90,18 @@ def solved(text: str | None, piece: Piece, after: Sequence[str]) -> str:
     """Return the text with *after* at the place of a conflicting piece: it replaces the present
     text there, or is added at the end of its section, which is created when it is missing."""
     if piece.kind == "skill":
-        return text_lines.joined(after, text or "")
-    lines = text_lines.lines_of(text or "")
+        return diff.join_lines(after, text or "")
+    lines = diff.split_lines(text or "")
     found = _nearest(lines, piece.before) if piece.before else None
     if found:
         lines[found[0] : found[1]] = after
-        return text_lines.joined(lines, text or "")
+        return diff.join_lines(lines, text or "")
     if after:
         title = piece.title or (f"## {piece.heading}" if piece.heading else "")
         add = replace(piece, kind="add", before=(), after=tuple(after), title=title)
         spot = _insertion(lines, add) or _at_end(lines, tuple(after))
         lines[spot.start : spot.stop] = spot.after
-    return text_lines.joined(lines, text or "")
+    return diff.join_lines(lines, text or "")
 
 
 def rebased(path: str, text: str | None, pieces: Sequence[Piece]) -> list[Piece]:
@@ -121,8 +121,8 @@ def _put_skill(text: str | None, pieces: Sequence[Piece]) -> Placed:
     """A skill's file is replaced whole or not at all."""
     piece = pieces[-1]
     others = tuple(range(len(pieces) - 1))
-    if tuple(text_lines.lines_of(text or "")) in (piece.before, piece.after):
-        return Placed(text_lines.joined(piece.after, text or ""), others)
+    if tuple(diff.split_lines(text or "")) in (piece.before, piece.after):
+        return Placed(diff.join_lines(piece.after, text or ""), others)
     return Placed(text, (*others, len(pieces) - 1))
 
 
@@ -130,7 +130,7 @@ def _bring_their_headings(pieces: Sequence[Piece]) -> bool:
     """True when each piece under a new heading follows the piece that adds the heading."""
     brought: set[str] = set()
     for piece in pieces:
-        own, _ = text_lines.own_heading(piece.after)
+        own, _ = diff.own_heading(piece.after)
         if piece.title and facts.normal(piece.heading) not in brought:
             return False
         brought.add(facts.normal(own))
@@ -146,8 +146,8 @@ def _fits(lines: Sequence[str], piece: Piece) -> bool:
         above >= -1
         and (above >= 0) == bool(piece.previous)
         and (below < len(lines)) == bool(piece.following)
-        and text_lines.line_at(lines, above) == piece.previous
-        and text_lines.line_at(lines, below) == piece.following
+        and diff.line_at(lines, above) == piece.previous
+        and diff.line_at(lines, below) == piece.following
         and not any(line.strip() for line in lines[above + 1 : piece.at])
         and not any(line.strip() for line in lines[stop:below])
     )
@@ -156,11 +156,11 @@ def _fits(lines: Sequence[str], piece: Piece) -> bool:
 def _spot(lines: Sequence[str], piece: Piece) -> _Spot | None:
     if not piece.before:
         return _insertion(lines, piece)
-    found = text_lines.places(lines, piece.before)
+    found = diff.find_places(lines, piece.before)
     before, after = piece.before, piece.after
     if not found:
-        before, after = text_lines.trimmed(before), text_lines.trimmed(after)
-        found = text_lines.places(lines, before) if before else []
+        before, after = diff.trim_blank_lines(before), diff.trim_blank_lines(after)
+        found = diff.find_places(lines, before) if before else []
     if not found:
         return None
     start = min(found, key=lambda at: _distance(lines, piece, at, at + len(before)))
@@ -176,37 +176,37 @@ def _distance(lines: Sequence[str], piece: Piece, start: int, stop: int) -> tupl
 
 
 def _insertion(lines: Sequence[str], piece: Piece) -> _Spot | None:
-    own, rest = text_lines.own_heading(piece.after)
-    if own and rest and (found := list(text_lines.sections(lines, own))):
+    own, rest = diff.own_heading(piece.after)
+    if own and rest and (found := list(diff.sections(lines, own))):
         return _in_section(lines, replace(piece, after=rest, previous="", following=""), found)
-    sections = list(text_lines.sections(lines, piece.heading))
+    sections = list(diff.sections(lines, piece.heading))
     if sections:
         return _in_section(lines, piece, sections)
     if piece.title:
-        return _at_end(lines, (piece.title, "", *text_lines.trimmed(piece.after)))
+        return _at_end(lines, (piece.title, "", *diff.trim_blank_lines(piece.after)))
     return _at_end(lines, piece.after) if own else None
 
 
 def _in_section(lines: Sequence[str], piece: Piece, sections: list[tuple[int, int]]) -> _Spot:
     """Find the place beside the old neighbours, else at the section's end."""
     for first, end in sections:
-        above = text_lines.nearest_line(lines, piece.previous, first - 1, end, piece.at)
-        below = text_lines.nearest_line(lines, piece.following, first, end + 1, piece.at)
+        above = diff.nearest_line(lines, piece.previous, first - 1, end, piece.at)
+        below = diff.nearest_line(lines, piece.following, first, end + 1, piece.at)
         if above is None and piece.previous == "" and first == 0 and piece.following:
             above = -1
         if piece.following == "" and piece.previous and end == len(lines):
             below = len(lines)
         if below is not None and (above is None or above < below):
-            blanks = text_lines.blanks_above(lines, below, above)
+            blanks = diff.blanks_above(lines, below, above)
             at = below - min(piece.gap_after, blanks)
             return _Spot(at, at, piece.after)
         if above is not None:
-            at = above + 1 + min(piece.gap, text_lines.blanks_below(lines, above))
+            at = above + 1 + min(piece.gap, diff.blanks_below(lines, above))
             return _Spot(at, at, piece.after)
     first, end = sections[0]
     while end > first and not lines[end - 1].strip():
         end -= 1
-    after = text_lines.trimmed(piece.after)
+    after = diff.trim_blank_lines(piece.after)
     is_bare = end == first and end > 0
     return _Spot(end, end, ("", *after) if is_bare else after)
 
@@ -216,7 +216,7 @@ def _at_end(lines: Sequence[str], after: tuple[str, ...]) -> _Spot:
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
-    trimmed = text_lines.trimmed(after)
+    trimmed = diff.trim_blank_lines(after)
     return _Spot(end, len(lines), ("", *trimmed) if end else trimmed)
 
 

@@ -14,7 +14,7 @@ from jenny.workspace import flag_files
 from jenny.workspace.content import Reading
 from memory import facts
 from memory.approvals import merge
-from memory.approvals.text_lines import lines_of
+from memory.approvals.diff import split_lines
 from memory.approvals.values import Piece, Staged, Waiting
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered
@@ -131,7 +131,7 @@ def _conflicts(rows: list[Staged]) -> Iterator[str]:
         yield f"{one_line(said, _SHOWN)} ⟨{what}{WAITS[1:]}"
 
 
-def listed(found: Waiting) -> Iterator[str]:
+def format_waiting(found: Waiting) -> Iterator[str]:
     """Yield a line for each pending change, for a Dream run."""
     for row in found.staged:
         gone, came = (one_line(" ".join(_said(lines)), _SHOWN) for lines in _sides(row.piece))
@@ -150,4 +150,4 @@ def _sides(piece: Piece) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _said(lines: tuple[str, ...]) -> list[str]:
-    return [line.strip() for line in lines_of("\n".join(lines)) if line.strip()]
+    return [line.strip() for line in split_lines("\n".join(lines)) if line.strip()]

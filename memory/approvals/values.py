@@ -87,7 +87,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ProposalAct:
     """The write that stages pieces: its entries, reason and author.
 
     *unplaced* are pending pieces of the file that had no place in the edited text.
@@ -110,7 +110,7 @@ class ProposalStore(Protocol):
     def act(self) -> AbstractContextManager[None]:
         """Store everything of the block, or nothing when it raises."""
 
-    def put(self, path: str, pieces: Sequence[Piece], act: Act) -> int:
+    def put(self, path: str, pieces: Sequence[Piece], act: ProposalAct) -> int:
         """Stage these pieces and ``act.unplaced`` for the file and return how many are new.
 
         Pieces that were pending already keep number, run and sources. Replaced pieces are
@@ -154,7 +154,7 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DecisionOutcome:
     """The result of a decision: whether the hunk is now as asked, and a sentence.
 
     *offered* are entries that Dream is shown again because of it; *hunk* is its present state.

@@ -1,1 +1,1 @@
-"""Dream: what waits in the history becomes small edits of the memory files."""
+"""Dream: the nightly clean-up of memory, which turns history into small edits of files."""

@@ -1,4 +1,4 @@
-"""One run of Dream, from the snapshot to the counters, in the one order.
+"""One run of Dream from top to bottom, from the snapshot to the counters.
 
 Snapshot, edits of others committed, batch, the model's turn, cursor rule, version, history kept
 short, counters. Everything is read from disk when its turn comes. Each step after the model's turn
@@ -20,22 +20,16 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import commits
 from jenny.workspace.versions.write_log import RunNote
 from memory import budgets
-from memory.dream import finalize, limits, model_turn, request_size, unexpected_changes
-from memory.dream.batching import batch as batching
-from memory.dream.batching import selection
-from memory.dream.batching.batch import Digest
-from memory.dream.batching.digester import Digester
+from memory.dream import model_turn, outcome, prompt, report, review, run_context
+from memory.dream.batch import Digest, choose_batch, find_in_files, halve_batch
 from memory.dream.model_turn import TurnResult
-from memory.dream.outcome import cursor_rule
-from memory.dream.outcome.counters import Progress
-from memory.dream.prompts import prompt
-from memory.dream.review import review_pass
-from memory.dream.run_context import RunContext
-from memory.dream.run_input import BROKE, LeaseLost, RunInput, RunResult
+from memory.dream.outcome import Progress
+from memory.dream.run_context import BROKE, LeaseLost, RunContext, RunInput, RunResult
 from memory.dream.tools import Reminder, WriteSession, toolbox
-from memory.dream.values import Decision, RunFacts
-from memory.history import cursors
+from memory.dream.values import INTERRUPTED_SUBJECT, RUN_SUBJECTS, Decision, RunFacts
+from memory.history import compaction, cursors
 from memory.history.consolidator import CHUNK_CHARS
+from memory.history.digest import Digester
 from memory.history.entries import HistoryEntry
 
 logger = logging.getLogger(__name__)
@@ -45,15 +39,15 @@ def run_dream(job: RunInput) -> RunResult:
     """Run it. Whatever goes wrong is in what is returned.
 
     Raises:
-        Lost: it was taken over.
+        LeaseLost: it was taken over.
     """
-    return _Cycle(job).run()
+    return _Run(job).run()
 
 
-class _Cycle(RunContext):
+class _Run(RunContext):
     def __init__(self, job: RunInput) -> None:
         super().__init__(job)
-        self.course: Progress = "fault"
+        self.progress: Progress = "fault"
         self.cause = ""
         self.snapshot_sentence = ""
         self.has_decided = False
@@ -61,7 +55,7 @@ class _Cycle(RunContext):
     def run(self) -> RunResult:
         started = time.monotonic()
         try:
-            self._through()
+            self._run_steps()
         except LeaseLost:
             raise
         except Cancelled as cancelled:
@@ -73,15 +67,15 @@ class _Cycle(RunContext):
             self._broke(BROKE)
         finally:
             self.done.seconds = time.monotonic() - started
-        finalize.finalize_run(self, self.course, self.cause)
+        finalize_run(self, self.progress, self.cause)
         self.done.seconds = time.monotonic() - started
         return self.done
 
     # --- Up to the model's turn -------------------------------------------------------------
 
-    def _through(self) -> None:
+    def _run_steps(self) -> None:
         job, done = self.job, self.done
-        job.watch.limit(limits.limits(job.config, used_today=0).seconds)
+        job.watch.limit(model_turn.run_limits(job.config, used_today=0).seconds)
         with self.guarded("snapshot"):
             done.snapshot, self.snapshot_sentence = job.snapshot()
             if not done.snapshot:
@@ -89,20 +83,20 @@ class _Cycle(RunContext):
         done.cursor_from = cursors.dream_cursor(self.root)
         job.store.began(done.cursor_from, done.snapshot)
         self._begin()
-        self.rest = unexpected_changes.record_files(self.root)
-        review_pass.review_if_due(self, self.snapshot_sentence)
+        self.rest = run_context.record_files(self.root)
+        review.review_if_due(self, self.snapshot_sentence)
         # Measured only now: others may have written until their edits were put into a version, and
         # the review has made room.
         near = tuple(row.file.path for row in budgets.gauge(self.root) if row.held_mark)
-        chars = request_size.chunk_chars(job.config, CHUNK_CHARS)
+        chars = model_turn.chunk_chars(job.config, CHUNK_CHARS)
         digester = Digester(
             self.root, job.model, job.watch, job.store, zone=job.zone, chunk_chars=chars
         )
         # Nobody is asked to summarise anything once the day's tokens are used up, either.
-        is_spent = bool(limits.day_is_spent(job.config, job.used_today + done.usage.total))
+        is_spent = bool(model_turn.day_is_spent(job.config, job.used_today + done.usage.total))
         digest: Digest = _as_it_is if is_spent else digester
         try:
-            done.batch, cursor = selection.choose_batch(self.root, job.store.lists(), digest)
+            done.batch, cursor = choose_batch(self.root, job.store.lists(), digest)
         except AgentError as error:
             self._failed(model_turn.error_advice(error))
             return
@@ -116,7 +110,7 @@ class _Cycle(RunContext):
     def _begin(self) -> None:
         """Put what others did into versions of theirs, and note what this run is."""
         note = RunNote(
-            self.job.run, finalize.SUBJECTS[self.job.trigger], (self.done.cursor_from or 0, None)
+            self.job.run, RUN_SUBJECTS[self.job.trigger], (self.done.cursor_from or 0, None)
         )
         try:
             with self.mine():
@@ -127,45 +121,45 @@ class _Cycle(RunContext):
     def _model_turn(self, facts: RunFacts) -> RunFacts:
         """Ask the model, unless it may not or cannot be asked."""
         job, done = self.job, self.done
-        if why := limits.day_is_spent(job.config, job.used_today + done.usage.total):
+        if why := model_turn.day_is_spent(job.config, job.used_today + done.usage.total):
             done.is_capped = True
             return replace(facts, ending="tokens", why=why, was_seen=False)
         already = self._staged()  # by the review
-        session = self._hand()
+        session = self._new_session()
         try:
-            said = self._asked(session)
-            smaller = batching.halved(done.batch)
-            if said.is_too_long and smaller:
-                done.batch, done.usage = smaller, done.usage + said.usage
+            turn = self._ask_model(session)
+            smaller = halve_batch(done.batch)
+            if turn.is_too_long and smaller:
+                done.batch, done.usage = smaller, done.usage + turn.usage
                 facts = replace(facts, batch=smaller)
-                session = self._hand()
-                said = self._asked(session)
+                session = self._new_session()
+                turn = self._ask_model(session)
         except AgentError as error:
-            said = model_turn.failed_turn(error)
+            turn = model_turn.failed_turn(error)
         finally:
             # Also when something breaks in the middle: what was written, was written.
             done.attempts = tuple(session.attempts)
             done.notes += session.notes
-        done.said = said
-        done.usage += said.usage
-        done.steps += said.steps
-        done.notes += said.notes
-        if said.ending in ("lost", "shutdown", "stopped", *WAITS):
-            raise Cancelled(_reason(said.ending))
-        done.is_capped = bool(limits.capped(said.ending, Limits(max_run_tokens=0)))
+        done.turn = turn
+        done.usage += turn.usage
+        done.steps += turn.steps
+        done.notes += turn.notes
+        if turn.ending in ("lost", "shutdown", "stopped", *WAITS):
+            raise Cancelled(_reason(turn.ending))
+        done.is_capped = bool(model_turn.describe_cap(turn.ending, Limits(max_run_tokens=0)))
         states = session.fact_states()
         return replace(
             facts,
-            ending=said.ending,
-            why=said.why,
-            was_seen=said.was_seen,
-            is_outage=said.is_outage,
+            ending=turn.ending,
+            why=turn.why,
+            was_seen=turn.was_seen,
+            is_outage=turn.is_outage,
             attempts=done.attempts,
             open_refusals=tuple(session.open_refusals),
             verdicts=tuple(session.verdicts.values()),
             staged=max(self._staged() - already, 0),
             # Only where a full file may hold the run is it asked; with many skills it takes long.
-            known_in_files=selection.in_files(self.root, done.batch, session.text)
+            known_in_files=find_in_files(self.root, done.batch, session.text)
             if facts.near_mark
             else frozenset(),
             uncovered={
@@ -175,8 +169,8 @@ class _Cycle(RunContext):
             landed_facts=states.landed,
         )
 
-    def _hand(self) -> WriteSession:
-        """What the run writes with, for the batch as it is."""
+    def _new_session(self) -> WriteSession:
+        """Return the write session for the batch as it is."""
         job = self.job
         return WriteSession(
             open_workspace(self.root, Actor("dream", run=job.run)),
@@ -184,18 +178,18 @@ class _Cycle(RunContext):
             fence=self.fence,
             run=job.run,
             rests_on=job.rests_on,
-            shelf=job.shelf,
+            proposals=job.proposals,
             zone=job.zone,
         )
 
     def _staged(self) -> int:
-        """How many changes of the run wait for approval so far."""
-        shelf = self.job.shelf
-        return shelf.count() if shelf is not None else 0
+        """Count the run's changes that wait for approval so far."""
+        proposals = self.job.proposals
+        return proposals.count() if proposals is not None else 0
 
-    def _asked(self, session: WriteSession) -> TurnResult:
+    def _ask_model(self, session: WriteSession) -> TurnResult:
         job = self.job
-        bounds = limits.limits(
+        bounds = model_turn.run_limits(
             job.config,
             used_today=job.used_today,
             used=self.done.usage.total,
@@ -203,13 +197,15 @@ class _Cycle(RunContext):
         )
         box = toolbox(session, watch=job.watch, max_result_chars=bounds.max_result_chars)
         provider = job.model()
-        system = prompt.system(self.root, batch=session.batch, snapshot=self.snapshot_sentence)
+        system = prompt.system_prompt(
+            self.root, batch=session.batch, snapshot=self.snapshot_sentence
+        )
         first = prompt.first_message(session.batch, self.root, zone=job.zone)
-        needs = request_size.tokens_of(system, first, box.schemas())
-        if why := request_size.why_too_long(self.root, job.config, provider, needs):
+        needs = model_turn.estimate_tokens(system, first, box.schemas())
+        if why := model_turn.why_too_long(self.root, job.config, provider, needs):
             # No entry is to blame, and none has used up a try.
             return TurnResult(ending="failed", why=why, is_outage=True)
-        said = model_turn.ask_model(
+        turn = model_turn.ask_model(
             provider=provider,
             system=system,
             first=first,
@@ -219,22 +215,22 @@ class _Cycle(RunContext):
             limits=bounds,
             spent=job.store.spent,
         )
-        if said.is_too_long and not _is_mostly_batch(system, first):
-            why = f"{said.why} {request_size.largest(self.root)}".strip()
-            said = replace(said, why=why, was_seen=False, is_outage=True)
-        return said
+        if turn.is_too_long and not _is_mostly_batch(system, first):
+            why = f"{turn.why} {model_turn.describe_largest_file(self.root)}".strip()
+            turn = replace(turn, why=why, was_seen=False, is_outage=True)
+        return turn
 
     # --- From the outcome on ----------------------------------------------------------------
 
     def _decide(self, facts: RunFacts) -> None:
-        """Let follow from the run what follows: first what is known of the entries, then Dream's
-        place, so that whoever is stopped in between has lost nobody's entry."""
+        """Apply the outcome. Entry states are saved before the cursor moves, so a crash in between
+        loses no entry."""
         done = self.done
         self.has_decided = True
-        decision = cursor_rule.apply_cursor_rule(facts)
+        decision = outcome.apply_cursor_rule(facts)
         done.decision = decision
         self.cause = decision.why
-        self.course = _course(facts, decision)
+        self.progress = _progress_of(facts, decision)
         try:
             with self.mine():
                 self.job.store.save_outcome(done.batch, decision)
@@ -247,17 +243,17 @@ class _Cycle(RunContext):
     # --- The edges ---------------------------------------------------------------------------
 
     def _failed(self, why: str) -> None:
-        self.course, self.cause = "fault", why
+        self.progress, self.cause = "fault", why
         self.done.decision = Decision(
             status="failed", why=why, verdicts=self.done.decision.verdicts
         )
 
     def _broke(self, why: str) -> None:
-        """Something broke. What the model was shown comes back as after any failed run, so that
+        """Fail the run. Entries that the model was shown come back as after any failed run, so that
         an entry at which things break every time is given up like others."""
-        said, batch = self.done.said, self.done.batch
+        turn, batch = self.done.turn, self.done.batch
         self._failed(why)
-        if said is None or not said.was_seen or said.is_outage or self.has_decided:
+        if turn is None or not turn.was_seen or turn.is_outage or self.has_decided:
             return
         facts = RunFacts(
             batch=batch,
@@ -274,15 +270,15 @@ class _Cycle(RunContext):
         if reason == "lost":
             raise LeaseLost
         if reason == "time":
-            bounds = limits.limits(self.job.config, used_today=0)
+            bounds = model_turn.run_limits(self.job.config, used_today=0)
             self.done.is_capped = True
-            self._failed(limits.capped("time", bounds))
+            self._failed(model_turn.describe_cap("time", bounds))
             return
         if reason in WAITS:
-            self.course = "paused"
+            self.progress = "paused"
             self.done.decision = Decision(status="paused", why=WAITS[reason])
             return
-        self.course = "fault"
+        self.progress = "fault"
         why = "Jenny was shut down in the middle."
         self.done.decision = Decision(status="interrupted", why=why)
 
@@ -291,7 +287,7 @@ _REASONS: dict[str, CancelReason] = {"lost": "lost", "paused": "paused", "spent"
 
 
 def _is_mostly_batch(system: SystemPrompt, first: Message) -> bool:
-    """Whether a request that was too long is so for its entries, and not for the files."""
+    """True when a request was too long because of its entries, and not because of the files."""
     return estimate_messages([first]) > estimate(system.text)
 
 
@@ -304,9 +300,88 @@ def _reason(ending: str) -> CancelReason:
     return _REASONS.get(ending, "shutdown")
 
 
-def _course(facts: RunFacts, decision: Decision) -> Progress:
+def _progress_of(facts: RunFacts, decision: Decision) -> Progress:
     if decision.status == "nothing_pending":
         return "nothing"
-    if decision.status in cursor_rule.CAME_BACK or decision.status == "gave_up":
+    if decision.status in outcome.CAME_BACK or decision.status == "gave_up":
         return "fault" if facts.ending == "failed" else "stayed"
     return "advanced"
+
+
+def finalize_run(context: RunContext, progress: Progress, cause: str) -> None:
+    """Make the version, the report and the counts. The failure of one step stops no other."""
+    done = context.done
+    passed = done.review
+    if progress == "nothing" and passed is not None and passed.counts and passed.is_fault:
+        # With nothing to read, the review's fault is the run's.
+        progress, cause = "fault", passed.why
+    try:
+        with context.guarded("version"):
+            _commit(context)
+        with context.guarded("archive"):
+            if any(row.ok and row.removed for row in done.attempts):
+                done.archived = report.archived_by(context.root, context.job.run)
+        with context.guarded("rest"):
+            if context.rest is not None:
+                run_context.find_unexpected_changes(context.root, context.rest)
+        with context.guarded("report"):
+            done.report = report.make_report(
+                context.root,
+                attempts=done.attempts,
+                verdicts=done.decision.verdicts,
+                archived=done.archived,
+                commits=done.commits,
+                snapshot=done.snapshot,
+            ).json
+        with context.guarded("history"), context.mine():
+            warning = compaction.compact(context.root).warning
+            if warning:
+                done.notes.append(warning)
+    finally:
+        with context.guarded("counters"):
+            _count(context, progress, cause)
+
+
+def _commit(context: RunContext) -> None:
+    done = context.done
+    subject = RUN_SUBJECTS[context.job.trigger]
+    if done.decision.status in ("interrupted", "paused"):
+        subject = INTERRUPTED_SUBJECT
+    note = RunNote(context.job.run, subject, (done.cursor_from or 0, done.cursor_to))
+    try:
+        with context.mine():
+            commits.commit_run(context.root, note)
+    except VersionsOff as error:
+        message = f"Versions are off. {error.message}"
+        if message not in done.notes:
+            done.notes.append(message)
+        return
+    done.commits = report.commits_of(context.root, context.job.run, context.began)
+
+
+def _count(context: RunContext, progress: Progress, cause: str) -> None:
+    """Count the run, and see whether a count has reached the alarm."""
+    done = context.done
+    tagged = [row for row in done.batch.entries if outcome.is_tagged(row)]
+    known = {row.cursor for row in done.decision.verdicts if row.kind == "already_known"}
+    is_empty = None
+    was_shown = done.turn is not None and done.turn.was_seen
+    if was_shown and any(row.cursor not in known for row in tagged):
+        is_empty = not any(row.ok for row in done.attempts)
+    with context.mine():
+        before = outcome.load_counters(context.root)
+        if done.review is not None and done.review.counts:
+            every = context.job.config.get("agents.defaults.dream.reviewEveryRuns")
+            failed = done.review.status == "failed"
+            before = outcome.count_review(before, done.review.due, every, failed=failed)
+        done.alarms = outcome.raise_alarms(
+            before,
+            progress,
+            is_empty=is_empty,
+            cause=cause,
+            gave_up=bool(done.decision.set_aside),
+        )
+        gave_up = done.decision.status == "gave_up"
+        now = outcome.count_run(before, progress, is_empty=is_empty, gave_up=gave_up)
+        done.standing = outcome.standing_alarms(now, cause)
+        outcome.store_counters(context.root, now, context.actor)

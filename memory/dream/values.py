@@ -1,13 +1,14 @@
-"""What the parts of a Dream run hand to each other.
+"""Values that the parts of a Dream run exchange.
 
 The batch is what the model is shown, attempts and verdicts are what it did with it, and a decision
 is what follows for Dream's place in the history. Entries are named by their cursors throughout.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
+from jenny.agent.tokens import Usage
 from memory.history.entries import HistoryEntry
 
 type Status = Literal[
@@ -30,6 +31,16 @@ type VerdictKind = Literal["saved", "waiting", "already_known", "not_kept", "una
 """``waiting``: written, and a person decides on it."""
 type RunKind = Literal["dream", "review"]
 type Trigger = Literal["manual", "scheduled", "command"]
+type Due = Literal["", "due", "forced"]
+"""True when a review pass is due, and whether by its turn or because Dream is stuck."""
+
+# Subjects of the versions that a run makes.
+RUN_SUBJECTS: dict[Trigger, str] = {
+    "manual": "dream: manual run",
+    "command": "dream: manual run",
+    "scheduled": "dream: scheduled run",
+}
+INTERRUPTED_SUBJECT = "dream: interrupted run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ class PassedOver:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one run works on, in the order shown.
+    """The entries that one run works on, in the order shown.
 
     *fenced_text* is the whole section in a fence that nothing in it can close, ready for the
     prompt. *passed*: entries between the shown ones, or before them, that are left out for good.
@@ -120,7 +131,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class EntryVerdict:
-    """What the model said became of an entry, and the reason where it must give one."""
+    """The model's verdict on an entry, and the reason where it must give one."""
 
     cursor: int
     kind: VerdictKind
@@ -162,7 +173,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What follows from a run.
+    """The consequences of a run.
 
     *advance_to*: Dream's new cursor; ``None``: it stays. *why*: the reason in a sentence, empty
     where there is none to give. *tried*: entries of which this run used up a try. *reoffer*:
@@ -182,3 +193,107 @@ class Decision:
     is_held: bool = False
     counts_as_stuck: bool = False
     held_count: int = field(default=0)
+
+
+type ReviewOutcome = Literal["completed", "no_change", "waiting", "failed", "paused"]
+
+ARCHIVED_NAMED = 10
+_SETTINGS = "[Settings → Memory updates](/settings/memory/)"
+
+
+@dataclass(slots=True, kw_only=True)
+class ReviewResult:
+    """It grows as the pass goes on.
+
+    *freed*: characters, over the files that have a budget; negative: they grew. *is_fault*: the
+    model could not be asked, or something broke. *is_enough*: it was ended, having done enough.
+    """
+
+    due: Due
+    status: ReviewOutcome = "failed"
+    why: str = ""
+    freed: int = 0
+    is_fault: bool = True
+    is_enough: bool = False
+    attempts: tuple[Attempt, ...] = ()
+    archived: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    report: dict[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    steps: int = 0
+    seconds: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        """True unless the pass was put off together with its run."""
+        return self.status != "paused"
+
+    @property
+    def message(self) -> str:
+        """Describe the pass to the person, by its own writes."""
+        parts = [_OUTCOMES[self.status].format(why=self.why or "The reason is not known.")]
+        if self.status in ("completed", "failed") and (self.freed or self.status == "completed"):
+            parts.append(_freed(self.freed))
+        if self.is_enough:
+            parts.append("It was ended, since that was enough for one pass.")
+        if self.archived:
+            parts.append(_archived(self.archived))
+        if count := self.refused_by_budget:
+            them = "write was" if count == 1 else "writes were"
+            parts.append(f"{count} {them} refused by a budget and never landed ({_SETTINGS}).")
+        return " ".join(parts)
+
+    @property
+    def refused_by_budget(self) -> int:
+        return sum(row["rule"] == "budget" for row in self.report.get("refused", ()))
+
+    @property
+    def told(self) -> str:
+        """The sentence, and what it did."""
+        return "\n\n".join(part for part in (self.message, self.report.get("markdown")) if part)
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return {
+            "due": self.due,
+            "status": self.status,
+            "why": self.why,
+            "message": self.message,
+            "told": self.told,
+            "freed": self.freed,
+            "ended_early": self.is_enough,
+            "moved": self.report.get("moved", []),
+            "archived": list(self.archived),
+            "refused": self.report.get("refused", []),
+            "writes": [asdict(row) for row in self.attempts],
+            "commits": list(self.commits),
+            "report": self.report,
+            "tokens": asdict(self.usage),
+            "steps": self.steps,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+_OUTCOMES: dict[ReviewOutcome, str] = {
+    "completed": "Review:",
+    "no_change": "Review: nothing had to be made smaller.",
+    "waiting": "Review: what it would change waits for your approval.",
+    "failed": "Review: it was not clean, and comes back in two runs. {why}",
+    "paused": "Review: put off. {why}",
+}
+REVIEW_INTERRUPTED = "Its process ended in the middle."
+
+
+def _freed(chars: int) -> str:
+    if chars > 0:
+        return f"{chars:,} {'character' if chars == 1 else 'characters'} freed."
+    if chars < 0:
+        return f"Nothing was freed; the files have {-chars:,} characters more."
+    return "Nothing was freed."
+
+
+def _archived(ids: Sequence[str]) -> str:
+    named = ", ".join(f"`{one}`" for one in ids[:ARCHIVED_NAMED])
+    more = f" and {len(ids) - ARCHIVED_NAMED} more" if len(ids) > ARCHIVED_NAMED else ""
+    what = "fact" if len(ids) == 1 else "facts"
+    return f"{len(ids)} {what} moved to the archive: {named}{more}."

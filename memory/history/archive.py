@@ -46,7 +46,7 @@ def segments(root: Path) -> list[str]:
     return [f"{FOLDER}/{name}" for name in sorted(found)]
 
 
-def highest(root: Path) -> int:
+def highest_cursor(root: Path) -> int:
     """Return the highest cursor near the ends of the segments; 0 without any."""
     found = 0
     for path in segments(root):
@@ -64,7 +64,7 @@ def highest(root: Path) -> int:
     return found
 
 
-def add(root: Path, month: str, lines: Iterable[bytes], actor: Actor) -> None:
+def add_lines(root: Path, month: str, lines: Iterable[bytes], actor: Actor) -> None:
     """Append lines durably to a month's segment unless it has them: a crash may have come between
     adding them and removing them from the history. Call it under the history lock."""
     with line_files.open_growing(root, path_for(month), actor) as file:

@@ -105,7 +105,7 @@ def _counter(root: Path, *, repair: bool) -> Iterator[Finding]:
             return
     if repair:
         with log.writing(root) as (real, growing):
-            log.note_last(growing, log.highest(real, growing))
+            log.note_last(growing, log.highest_cursor(real, growing))
     message = "It is no number. Notes are numbered all the same: they follow from the history."
     cure = "Written anew." if repair else "The next note writes it anew; so does repair."
     yield Finding(cursors.COUNTER, message, cure, "note", repaired=repair)

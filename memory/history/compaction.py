@@ -86,6 +86,6 @@ def _move(
         last_month = archive.month_of(entry.timestamp) or last_month or archive.UNDATED
         months.setdefault(last_month, []).append(line)
     for month, moved in months.items():
-        archive.add(real, month, moved, log.ACTOR)
+        archive.add_lines(real, month, moved, log.ACTOR)
     data = b"".join(line + b"\n" for line in staying)
     line_files.replace_line_file(real, log.PATH, data, log.ACTOR)

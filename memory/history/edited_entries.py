@@ -18,7 +18,7 @@ _WESTERNMOST = timedelta(hours=12)
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class EditedMessages:
     """Messages that are in no conversation any more: when each was said, by conversation and id."""
 
     said: Mapping[tuple[str, int], datetime] = field(default_factory=dict)
@@ -27,24 +27,24 @@ class Gone:
         return bool(self.said)
 
 
-NONE = Gone()
+NONE = EditedMessages()
 
-_ASKED: list[Callable[[Path], Gone]] = []
+_ASKED: list[Callable[[Path], EditedMessages]] = []
 
 
-def register(asked: Callable[[Path], Gone]) -> None:
+def register(asked: Callable[[Path], EditedMessages]) -> None:
     """Register the look-up of messages that were edited away, by workspace folder. It returns
     none for an unknown workspace."""
     if asked not in _ASKED:
         _ASKED.append(asked)
 
 
-def messages(root: Path) -> Gone:
+def messages(root: Path) -> EditedMessages:
     """Return the workspace's messages that were edited away."""
     return next((gone for asked in _ASKED if (gone := asked(root))), NONE)
 
 
-def written(entry: HistoryEntry) -> datetime | None:
+def written_at(entry: HistoryEntry) -> datetime | None:
     """Return the latest time at which the entry can have been written; ``None`` without a
     timestamp.
 
@@ -57,7 +57,7 @@ def written(entry: HistoryEntry) -> datetime | None:
         return None
 
 
-def is_about(entry: HistoryEntry, gone: Gone) -> bool:
+def is_about(entry: HistoryEntry, gone: EditedMessages) -> bool:
     """True when some of the entry's messages were edited away.
 
     An edit removes everything after it, so the entry's last message decides.
@@ -65,7 +65,7 @@ def is_about(entry: HistoryEntry, gone: Gone) -> bool:
     if entry.messages is None:
         return False
     said = gone.said.get((entry.conversation, entry.messages[1]))
-    end = said and written(entry)
+    end = said and written_at(entry)
     return said is not None and (end is None or said < end)
 
 

@@ -179,7 +179,7 @@ def _awaited(line: str) -> int:
 def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
     """Build the entries. Numbers that were given out once are not used again."""
     undated = stat_signature.moment_of(modified).astimezone(entries.load_zone(real)).strftime(STAMP)
-    cursor = max(archive.highest(real), cursors.counter(real) or 0, _read_to(real))
+    cursor = max(archive.highest_cursor(real), cursors.counter(real) or 0, _read_to(real))
     made: list[HistoryEntry] = []
     for number, part in enumerate(parts(clean(text)), 1):
         stamp = _STAMP.match(part)

@@ -138,12 +138,12 @@ def note_last(file: GrowingLines, cursor: int) -> None:
         logger.warning("the last cursor could not be noted: %s", error)
 
 
-def highest(real: Path, file: GrowingLines) -> int:
+def highest_cursor(real: Path, file: GrowingLines) -> int:
     """Return the highest cursor of file, archive and both numbers by reading all of them."""
     entries = (parse_entry(line.data) for line in file_tail.lines_back(file))
     found = max((entry.cursor for entry in entries if entry), default=0)
     given = cursors.counter(real, file) or 0
-    return max(found, archive.highest(real), given, _read_to(real, file))
+    return max(found, archive.highest_cursor(real), given, _read_to(real, file))
 
 
 def _read_to(real: Path, file: GrowingLines) -> int:
@@ -173,7 +173,7 @@ def _next_cursor(real: Path, file: GrowingLines, *, was_wrong: bool) -> int:
         seen = _last_cursors(file)
         if seen is not None:
             return max(seen, given, _read_to(real, file)) + 1
-    return highest(real, file) + 1
+    return highest_cursor(real, file) + 1
 
 
 def _last_cursors(file: Lines) -> int | None:

@@ -17,7 +17,7 @@ from jenny.workspace.file_cache import StampedFiles
 from memory import files
 from memory.errors import CursorBroken
 from memory.history import edited_entries, legacy, log, reader
-from memory.history.edited_entries import Gone
+from memory.history.edited_entries import EditedMessages
 from memory.history.entries import HistoryEntry
 from memory.suppression import PATH as FORGOTTEN
 from memory.suppression import without_forgotten
@@ -63,7 +63,7 @@ def shown(root: Path) -> frozenset[int]:
 
 
 def chosen(
-    root: Path, read_to: int | None = None, *, gone: Gone = edited_entries.NONE
+    root: Path, read_to: int | None = None, *, gone: EditedMessages = edited_entries.NONE
 ) -> tuple[tuple[HistoryEntry, ...], bool]:
     """Return the entries of a prompt, oldest first, and whether older ones were left out. Entries
     about *gone* messages are left out.
@@ -81,7 +81,7 @@ def chosen(
     return tuple(visible[-MAX_ENTRIES:]), not found.is_all or len(visible) > MAX_ENTRIES
 
 
-def _derive(root: Path, gone: Gone = edited_entries.NONE) -> Block | None:
+def _derive(root: Path, gone: EditedMessages = edited_entries.NONE) -> Block | None:
     real = paths.real_root(root)
     problem = ""
     try:

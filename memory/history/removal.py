@@ -76,7 +76,7 @@ def remove(
             numbers += [entry.cursor] if entry is not None and is_going else []
         if going:
             # First, so that no number is given out twice when the last entries are removed.
-            log.note_last(file, log.highest(real, file))
+            log.note_last(file, log.highest_cursor(real, file))
             _note(real, numbers)
             line_files.replace_line_file(
                 real, log.PATH, b"".join(line + b"\n" for line in staying), log.ACTOR

@@ -63,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Why a reply is no answer, in a few words. *is_refusal*: the model declined."""
+    """The reason why a reply is no answer, in a few words. *is_refusal*: the model declined."""
 
     reason: str
     is_refusal: bool = False

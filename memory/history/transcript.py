@@ -1,7 +1,10 @@
-"""Renders a slice of a conversation as text, for the summariser and for raw entries.
+"""Renders a slice of a conversation as text, for the summariser and for raw entries, and says
+where a conversation may be cut.
 
 Speaker and time precede each message. Tool results are marked, since nobody in the conversation
-said them; attachments and embedded data are named and not copied.
+said them; attachments and embedded data are named and not copied. A cut stands only before a
+user's turn: a call is never separated from its result, a turn is never split, and the last
+exchange stays. Counts are of messages from the first that the model still sees.
 """
 
 import re

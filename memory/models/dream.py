@@ -130,7 +130,7 @@ class DreamRun(models.Model):
     # Sentences about problems beside the outcome and other news for a person.
     notes = models.JSONField(default=list)
     report = models.JSONField(default=dict)
-    # The review pass (``memory.dream.review.review_pass``); empty without one.
+    # The review pass (``memory.dream.review``); empty without one.
     review = models.JSONField(default=dict)
     model = models.CharField(max_length=200, blank=True)
     preset = models.CharField(max_length=64, blank=True)

@@ -16,20 +16,21 @@ from jenny.accounts.models import Account, Workspace
 from jenny.agent.messages import clean
 from jenny.agent.tools import file_tools
 from jenny.workspace import paths, transactions
-from jenny.workspace.errors import FileMissing
+from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import facts, ledgers, skills
-from memory.approvals import hunk_words, merge
-from memory.approvals.text_lines import lines_of
-from memory.approvals.values import Kind
-from memory.dream.review.review_pass import SUFFIX
-from memory.dream.tools.drafts import Draft, Refusal, check_draft
+from memory.approvals import diff, merge
+from memory.approvals.diff import split_lines
+from memory.approvals.values import DecisionOutcome, Kind
+from memory.dream.drafts import Draft, Refusal, check_draft
+from memory.dream.review import SUFFIX
 from memory.errors import NotApproved
 from memory.history import cursors
 from memory.models import StagedHunk
-from memory.services import staged_facts
-from memory.services.dream.run_store import queue_entries
+from memory.services import proposals
+from memory.services.dream_run_store import queue_entries
 from memory.services.proposals import as_json, keep_marks, open_rows, piece_of
+from memory.skills import Skill
 from memory.suppression import forget_lines, lines_to_forget, tombstones
 
 State = StagedHunk.State
@@ -89,14 +90,14 @@ def partners_of(row: StagedHunk, waiting: Iterable[StagedHunk]) -> list[StagedHu
     """Return the other half of a move: the same words, removed in one file and added in another."""
     if row.kind not in ("add", "remove"):
         return []
-    said = hunk_words.words(piece_of(row))
+    said = diff.piece_words(piece_of(row))
     other = "remove" if row.kind == "add" else "add"
     found = [
         one
         for one in waiting
         if one.kind == other and one.path != row.path and one.run_id == row.run_id
     ]
-    return [one for one in found if said and hunk_words.words(piece_of(one)) == said][:1]
+    return [one for one in found if said and diff.piece_words(piece_of(one)) == said][:1]
 
 
 def text_of(workspace: Workspace, path: str) -> str | None:
@@ -153,7 +154,7 @@ def suppress_hunk(found: Decision) -> tuple[str, ...]:
     root = paths.real_root(found.workspace.root)
     row = found.row
     piece = piece_of(row)
-    dead = hunk_words.dead(row.path, piece)
+    dead = diff.rejected_tombstones(row.path, piece)
     if not dead:
         message = (
             "What this would write says the same as what stands there now, so nothing was "
@@ -172,7 +173,7 @@ def suppress_hunk(found: Decision) -> tuple[str, ...]:
         workspace.write_many(data, first=tombs)
     else:
         # As of every text that is forgotten, a copy stays, so that it can be brought back.
-        tombs += staged_facts.archive_changes(root, row, person)
+        tombs += proposals.archive_changes(root, row, person)
         if tombs:
             ledgers.land(root, tombs)
     for path in new:
@@ -180,7 +181,7 @@ def suppress_hunk(found: Decision) -> tuple[str, ...]:
     return tuple(one.text for one in dead)
 
 
-def lift(root: Path, row: StagedHunk, account: Account | None, kind: str) -> None:
+def lift_tombstones(root: Path, row: StagedHunk, account: Account | None, kind: str) -> None:
     """Let what a row says be known again; call it under the workspace's lock."""
     piece = piece_of(row)
     said = piece.before if row.is_wish else piece.after
@@ -241,7 +242,7 @@ def take_back_hunk(found: Decision) -> None:
 
 def _taken_back(row: StagedHunk, text: str | None) -> str | None:
     piece = piece_of(row)
-    written = tuple(lines_of(row.text)) if row.is_edited and row.text.strip() else piece.after
+    written = tuple(split_lines(row.text)) if row.is_edited and row.text.strip() else piece.after
     kind: Kind = piece.kind
     if kind != "skill":
         kind = "add" if not written else "change" if piece.before else "remove"
@@ -297,7 +298,7 @@ def _placed(row: StagedHunk, old: str | None, text: str | None, seen: str | None
     """Return the file's text with the hunk, or with the person's wording of it."""
     piece = piece_of(row)
     if text is not None:
-        lines = tuple(lines_of(clean(text))) if text.strip() else ()
+        lines = tuple(split_lines(clean(text))) if text.strip() else ()
         if not lines and not piece.before:
             raise NotApproved("There is nothing to write. Reject the change instead.")
         if not lines and piece.kind == "skill":
@@ -366,3 +367,70 @@ def _mark(found: Decision, state: State, text: str | None) -> None:
         if text is not None and row is found.row:
             row.is_edited, row.text = True, text
         row.save()
+
+
+def skills_waiting(workspace: Workspace) -> tuple[Skill, ...]:
+    """Return Dream's skills with ``always: true`` whose text (``Skill.version``) is not
+    approved."""
+    return skills.waiting(workspace.root)
+
+
+def approve_skill(
+    workspace: Workspace,
+    path: str,
+    version: str,
+    *,
+    account: Account | None,
+    kind: str = "browser",
+) -> DecisionOutcome:
+    """Approve that version of the skill; another text needs another approval."""
+    found = _found(workspace, path)
+    if found is None:
+        return _refused(path)
+    if found.version != version:
+        message = (
+            f"The skill “{found.name}” has another text by now than you were shown, so nothing was "
+            "agreed to. Look at it again."
+        )
+        return DecisionOutcome(ok=False, message=message)
+    if found.waits(skills.approved_versions(workspace.root)):
+        try:
+            skills.approve_skill(workspace.root, path, version, _person(account, kind))
+        except WorkspaceError as error:
+            return DecisionOutcome(ok=False, message=error.message)
+    message = f"The skill “{found.name}” is read in every conversation from now on."
+    return DecisionOutcome(ok=True, message=message)
+
+
+def withdraw_skill(
+    workspace: Workspace, path: str, *, account: Account | None, kind: str = "browser"
+) -> DecisionOutcome:
+    """Withdraw the approval: the skill is only listed from now on."""
+    found = _found(workspace, path)
+    if found is None:
+        return _refused(path)
+    if not found.waits(skills.approved_versions(workspace.root)):
+        try:
+            skills.withdraw_approval(workspace.root, path, _person(account, kind))
+        except WorkspaceError as error:
+            return DecisionOutcome(ok=False, message=error.message)
+    message = f"The skill “{found.name}” is only listed from now on, until you agree to it."
+    return DecisionOutcome(ok=True, message=message)
+
+
+def _found(workspace: Workspace, path: str) -> Skill | None:
+    """Return Dream's skill at *path* that asks to be read always."""
+    every = skills.all_skills(workspace.root)
+    return next((row for row in every if row.path == path and row.always and row.by_dream), None)
+
+
+def _refused(path: str) -> DecisionOutcome:
+    message = (
+        f"There is no skill of Dream's at {path} that asks to be read in every conversation. "
+        "Nothing was changed."
+    )
+    return DecisionOutcome(ok=False, message=message)
+
+
+def _person(account: Account | None, kind: str) -> Actor:
+    return Actor(kind, account=account.pk if account else None)

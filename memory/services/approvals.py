@@ -8,8 +8,9 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Account, Workspace
@@ -17,15 +18,29 @@ from jenny.workspace import paths, transactions
 from jenny.workspace.errors import VersionsOff, WorkspaceError, WriteRefused
 from jenny.workspace.versions import commits as version_commits
 from jenny.workspace.versions.write_log import RunNote
-from memory.approvals.values import Outcome
-from memory.dream.reports import artifacts
+from memory.approvals import merge
+from memory.approvals.values import DecisionOutcome, Hunk, Piece
+from memory.approvals.values import State as HunkState
+from memory.dream import report
 from memory.models import DreamRun, StagedHunk
-from memory.services import approval_decisions, approval_list
-from memory.services.approval_decisions import Decision, State
+from memory.services import approval_decisions
+from memory.services.approval_decisions import (
+    Decision,
+    State,
+    approve_skill,
+    partners_of,
+    skills_waiting,
+    text_of,
+    withdraw_skill,
+)
 from memory.services.large_prunes import bring_all_back, dismiss, large_prunes
-from memory.services.proposals import keep_marks, open_rows
-from memory.services.skill_approvals import approve_skill, skills_waiting, withdraw_skill
-from memory.services.staged_facts import keep_unsourced_facts
+from memory.services.proposals import (
+    keep_marks,
+    keep_unsourced_facts,
+    open_rows,
+    piece_of,
+    withdraw_forgotten,
+)
 
 __all__ = [
     "accept_all",
@@ -47,6 +62,126 @@ __all__ = [
     "withdraw_skill",
 ]
 
+
+_CHANGED = "Its place in the file has changed since Dream proposed it."
+
+
+def list_waiting(workspace: Workspace, *, run_id: int | None = None) -> tuple[Hunk, ...]:
+    """Return the pending hunks by file and place; of one run only, if asked."""
+    every = resolve_hunk(workspace)
+    texts = _Texts(workspace)
+    rows = [row for row in every if run_id is None or row.run_id == run_id]
+    return tuple(_hunk(row, texts, every) for row in rows)
+
+
+def list_decided(
+    workspace: Workspace, *, run_id: int | None = None, most: int = 200
+) -> tuple[Hunk, ...]:
+    rows = StagedHunk.objects.filter(workspace=workspace).exclude(state=State.WAITING)
+    if run_id is not None:
+        rows = rows.filter(run=run_id)
+    return tuple(_plain(row) for row in rows.order_by("-decided_at", "-pk")[:most])
+
+
+def count_waiting(workspace: Workspace) -> int:
+    return open_rows(workspace).count()
+
+
+def find_hunk(workspace: Workspace, hunk_id: int) -> Hunk | None:
+    """Return one hunk in its present state; ``None`` without one."""
+    row = StagedHunk.objects.filter(workspace=workspace, pk=hunk_id).first()
+    if row is None or row.state != State.WAITING:
+        return None if row is None else _plain(row)
+    return _hunk(row, _Texts(workspace), list(open_rows(workspace)))
+
+
+def resolve_hunk(workspace: Workspace) -> list[StagedHunk]:
+    """Return pending rows; those whose file says the same already are stored as settled, those that
+    would add what was forgotten since as forgotten.
+
+    Read-only pages call this as well, so a full disk may prevent the storing; the next call
+    repeats it.
+    """
+    texts = _Texts(workspace)
+    rows = list(open_rows(workspace))
+    done = [row for row in rows if texts.is_settled(row)]
+    if done:
+        mine = StagedHunk.objects.filter(pk__in=[row.pk for row in done], state=State.WAITING)
+        try:
+            mine.update(state=State.SETTLED, decided_at=Now())
+        except DatabaseError as error:
+            log.warning("approval.not_settled", extra={"cause": type(error).__name__})
+    waiting = [row for row in rows if row not in done]
+    try:
+        return withdraw_forgotten(paths.real_root(workspace.root), waiting)
+    except (DatabaseError, WorkspaceError) as error:
+        log.warning("approval.not_withdrawn", extra={"cause": type(error).__name__})
+        return waiting
+
+
+class _Texts:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._texts: dict[str, str | None] = {}
+        self._problems: dict[str, str] = {}
+
+    def is_settled(self, row: StagedHunk) -> bool:
+        text, problem = self.of(row.path)
+        return not problem and merge.is_settled(text, piece_of(row))
+
+    def of(self, path: str) -> tuple[str | None, str]:
+        """Return a file's text, and why it cannot be read."""
+        if path not in self._texts:
+            try:
+                self._texts[path] = text_of(self._workspace, path)
+            except WorkspaceError as error:
+                self._texts[path], self._problems[path] = None, error.message
+        return self._texts[path], self._problems.get(path, "")
+
+
+def _hunk(row: StagedHunk, texts: _Texts, every: Sequence[StagedHunk]) -> Hunk:
+    piece = piece_of(row)
+    text, problem = texts.of(row.path)
+    is_placed = not problem and not merge.merge_hunks(text, [piece]).conflicts
+    if is_placed:
+        return _plain(row, together=[one.pk for one in partners_of(row, every)])
+    now = "" if problem else merge.standing(text, piece)
+    return _plain(row, why=problem or _CHANGED, now=now, state="conflict")
+
+
+def _plain(
+    row: StagedHunk,
+    *,
+    why: str = "",
+    now: str = "",
+    state: HunkState | None = None,
+    together: Sequence[int] = (),
+) -> Hunk:
+    piece: Piece = piece_of(row)
+    return Hunk(
+        id=row.pk,
+        run_id=row.run_id,
+        path=row.path,
+        kind=piece.kind,
+        before="\n".join(piece.before).strip("\n"),
+        after="\n".join(piece.after).strip("\n"),
+        context=(piece.previous, piece.following),
+        heading=piece.heading,
+        sources=tuple(row.sources),
+        state=state or cast("HunkState", row.state),
+        why=why,
+        now=now,
+        reason=row.reason,
+        by_review=row.actor == "review",
+        is_wish=row.is_wish,
+        text=row.text if row.is_edited else None,
+        together_with=tuple(together),
+        offered=tuple(row.offered),
+        staged_at=row.staged_at,
+        decided_at=row.decided_at,
+    )
+
+
 log = logging.getLogger(__name__)
 
 SUBJECT = "dream: approved changes"
@@ -64,10 +199,10 @@ _FORGOTTEN = (
     "remembered after all."
 )
 
-waiting = approval_list.waiting
-decided = approval_list.decided
-count = approval_list.count
-find = approval_list.find
+waiting = list_waiting
+decided = list_decided
+count = count_waiting
+find = find_hunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +223,7 @@ def accept_hunk(
     text: str | None = None,
     seen: str | None = None,
     kind: str = "browser",
-) -> Outcome:
+) -> DecisionOutcome:
     """Write the hunk to its file through the write rules.
 
     *text* replaces its wording. *seen* is the present text that the person was shown at a
@@ -102,7 +237,7 @@ def accept_hunk(
 
 def remember_after_all(
     workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Accept a hunk that was forgotten since it was proposed: what it says may be known again."""
     root = paths.real_root(workspace.root)
     try:
@@ -110,17 +245,17 @@ def remember_after_all(
             mine = StagedHunk.objects.filter(workspace=workspace, pk=hunk_id)
             row = mine.filter(state__in=(State.NEVER, State.WAITING)).first()
             if row is not None:
-                approval_decisions.lift(root, row, account, kind)
+                approval_decisions.lift_tombstones(root, row, account, kind)
                 mine.update(state=State.WAITING, decided_at=None, decided_by=None)
                 keep_marks(workspace)
     except WorkspaceError as error:
-        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+        return DecisionOutcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
     return accept_hunk(workspace, hunk_id, account=account, kind=kind)
 
 
 def undo_acceptance(
     workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Take an accepted hunk out of its file again; it waits for a decision as before."""
     try:
         with approval_decisions.open_decision(
@@ -128,22 +263,22 @@ def undo_acceptance(
         ) as found:
             if isinstance(found, StagedHunk) and found.state == State.WAITING:
                 message = "Undone already: the change waits for you."
-                return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id))
+                return DecisionOutcome(ok=True, message=message, hunk=find(workspace, hunk_id))
             if not isinstance(found, Decision) or found.row.is_wish:
                 message = "Nothing was undone: this change is not accepted any more."
-                return Outcome(ok=False, message=message, hunk=find(workspace, hunk_id))
+                return DecisionOutcome(ok=False, message=message, hunk=find(workspace, hunk_id))
             approval_decisions.take_back_hunk(found)
             where = " and ".join(dict.fromkeys(row.path for row in found.rows))
     except WorkspaceError as error:
-        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+        return DecisionOutcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
     # Without a version now, the next one has it.
     with contextlib.suppress(WorkspaceError):
         version_commits.commit_pending(workspace.root)
     message = f"Undone: {where} is as before, and the change waits for you again."
-    return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id))
+    return DecisionOutcome(ok=True, message=message, hunk=find(workspace, hunk_id))
 
 
-def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> Outcome:
+def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> DecisionOutcome:
     """Accept the hunk without committing a version."""
 
     def judge(case: Decision) -> str:
@@ -159,7 +294,7 @@ def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -
 
 def reject_hunk(
     workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Reject this wording: Dream may not write it again. Its entries are requeued, since no file
     has their facts."""
     offered: tuple[int, ...] = ()
@@ -168,7 +303,7 @@ def reject_hunk(
         nonlocal offered
         if case.row.is_wish:
             root = paths.real_root(workspace.root)
-            approval_decisions.lift(root, case.row, account, kind)
+            approval_decisions.lift_tombstones(root, case.row, account, kind)
         offered = approval_decisions.drop_hunk(case)
         if case.row.is_wish:
             return f"Rejected: {case.row.path} stays as it is, and Jenny knows it as before."
@@ -188,7 +323,7 @@ def reject_hunk(
 
 def suppress(
     workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Suppress the hunk's text: an addition becomes forgotten; a removal is applied and
     forgotten."""
 
@@ -211,7 +346,7 @@ def accept_all(
     account: Account | None,
     run_id: int | None = None,
     kind: str = "browser",
-) -> tuple[Outcome, ...]:
+) -> tuple[DecisionOutcome, ...]:
     """Accept everything pending (of one run, if asked), removals first; what cannot be accepted
     keeps waiting, with a reason. The changes of each run are one version."""
     rows = waiting(workspace, run_id=run_id)
@@ -246,16 +381,16 @@ def _decide(
     wanted: State,
     judge: Callable[[Decision], str],
     offered: Callable[[], tuple[int, ...]] = tuple,
-) -> Outcome:
+) -> DecisionOutcome:
     """Apply a decision unless one was made."""
     workspace, hunk_id = case.workspace, case.hunk_id
     # Hunks whose file says the same already need no decision.
-    approval_list.resolve_hunk(workspace)
+    resolve_hunk(workspace)
     try:
         with approval_decisions.open_decision(workspace, hunk_id, case.account, case.kind) as found:
             if found is None:
                 message = f"There is no change with the number {hunk_id}. Nothing was done."
-                return Outcome(ok=False, message=message)
+                return DecisionOutcome(ok=False, message=message)
             if isinstance(found, StagedHunk):
                 return _was_decided(workspace, found, wanted)
             message = judge(found)
@@ -264,17 +399,19 @@ def _decide(
         is_forgotten = error.rule == "forgotten"
         message = _FORGOTTEN if is_forgotten else error.message
         hunk = find(workspace, hunk_id)
-        return Outcome(ok=False, message=message, hunk=hunk, is_forgotten=is_forgotten)
+        return DecisionOutcome(ok=False, message=message, hunk=hunk, is_forgotten=is_forgotten)
     except WorkspaceError as error:
-        return Outcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
-    return Outcome(ok=True, message=message, hunk=find(workspace, hunk_id), offered=offered())
+        return DecisionOutcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+    return DecisionOutcome(
+        ok=True, message=message, hunk=find(workspace, hunk_id), offered=offered()
+    )
 
 
-def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcome:
+def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> DecisionOutcome:
     is_so = row.state == wanted or (wanted == State.ACCEPTED and row.state == State.SETTLED)
     is_forgotten = row.state == State.NEVER and wanted == State.ACCEPTED
     message = f"This change is {_DONE[State(row.state)]} already. Nothing was done."
-    return Outcome(
+    return DecisionOutcome(
         ok=is_so,
         message=_FORGOTTEN if is_forgotten else message,
         hunk=find(workspace, row.pk),
@@ -283,7 +420,7 @@ def _was_decided(workspace: Workspace, row: StagedHunk, wanted: State) -> Outcom
     )
 
 
-def _versioned(workspace: Workspace, made: Sequence[Outcome]) -> str:
+def _versioned(workspace: Workspace, made: Sequence[DecisionOutcome]) -> str:
     """Commit accepted changes to versions, one for each run, and record them with the runs;
     return a sentence about problems."""
     numbers = [row.hunk.id for row in made if row.ok and row.hunk is not None]
@@ -299,7 +436,7 @@ def _versioned(workspace: Workspace, made: Sequence[Outcome]) -> str:
         )
         for name in ended:
             commits = [one.sha for one in found.versions if name in one.runs]
-            _note(runs[name], commits, artifacts.archived_by(workspace.root, name))
+            _note(runs[name], commits, report.archived_by(workspace.root, name))
     except VersionsOff as error:
         return f" Versions are off. {error.message}"
     except WorkspaceError as error:

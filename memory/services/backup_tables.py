@@ -41,8 +41,7 @@ from jenny.workspace.git.objects import is_id
 from memory.models import DreamEntry, DreamRun, LineOrigin, StagedHunk
 from memory.models.dream import RUN_PREFIX as _DREAM
 from memory.provenance import TURN
-from memory.services import approvals
-from memory.services.dream import run_store
+from memory.services import approvals, dream_run_store
 from memory.services.proposals import REMEMBERED, is_piece, keep_marks
 
 RUNS = "ledgers/runs.jsonl"
@@ -264,7 +263,7 @@ def merge(
     with transactions.lock_workspace(paths.real_root(workspace.root)):
         keep_marks(workspace)
     if offered and has_same_entries:
-        run_store.queue_entries(workspace, frozenset(offered))
+        dream_run_store.queue_entries(workspace, frozenset(offered))
 
 
 def _runs(workspace: Workspace, rows: Iterable[Row], *, has_same_entries: bool) -> dict[int, int]:

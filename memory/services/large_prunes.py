@@ -1,26 +1,126 @@
-"""Records runs that removed much from a file until a person has decided about them."""
+"""Records runs that removed much from a file until a person has decided about them.
+
+Much is more than 30 % of a file's characters, or 8 entries, by what the run left behind: the
+archive for files that have one, its versions for the others. What was reworded, moved, or stands
+in a memory file again was not taken out.
+"""
 
 import logging
-from dataclasses import asdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import paths, transactions
-from jenny.workspace.errors import FileMissing, WorkspaceError
+from jenny.workspace.errors import FileMissing, VersionsOff, WorkspaceError
 from jenny.workspace.files import Workspace as Files
 from jenny.workspace.files import open_workspace
+from jenny.workspace.versions import tracked_files
+from jenny.workspace.versions.history import FileChange, open_history
 from jenny.workspace.write_rules import Actor
-from memory import archive
-from memory.approvals.values import LargePruneNotice, Outcome, Pruned
-from memory.archive import reinsert
+from memory import archive, budgets, files
+from memory.approvals.diff import is_alike
+from memory.approvals.values import DecisionOutcome, LargePruneNotice, Pruned
+from memory.archive import reinsert, write_rule
 from memory.archive.file_format import Archived
-from memory.dream.reports import prunes
-from memory.dream.review.review_pass import SUFFIX
+from memory.dream.review import SUFFIX
 from memory.errors import NotArchived
 from memory.facts import normal, stated
 from memory.models import DreamRun, LargePrune
+
+PRUNE_SHARE = 0.3
+PRUNE_ENTRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedFile:
+    """The text that a run took out of one file: *chars* characters of the *size* it had before."""
+
+    path: str
+    chars: int
+    size: int
+    lines: tuple[Pruned, ...]
+
+    @property
+    def is_large(self) -> bool:
+        return len(self.lines) >= PRUNE_ENTRIES or self.chars > PRUNE_SHARE * max(self.size, 1)
+
+
+def find_prunes(
+    root: Path, runs: Collection[str], commits: Sequence[str]
+) -> tuple[PrunedFile, ...]:
+    """Return the texts that a run took out of the memory files, by the names of its parts and its
+    versions, in order."""
+    changes = _changes(root, commits)
+    standing = _standing(root)
+    found = []
+    for file in files.MEMORY_FILES:
+        own = [change for change in changes if change.path == file.path]
+        lines = _archived(root, runs, file.path) if file.archived else _left(own)
+        came = [fact.text for row in own for fact in write_rule.leaving_facts(row.new, row.old)]
+        lines = [
+            line
+            for line in lines
+            if normal(line.text) not in standing
+            and not any(is_alike([line.text], [text]) for text in came)
+        ]
+        if not lines:
+            continue
+        lines = _in_order(lines, own)
+        chars = sum(len(line.text) for line in lines)
+        now = budgets.characters(_on_disk(root, file.path))
+        size = budgets.characters(own[0].old) if own else now + chars
+        found.append(PrunedFile(file.path, chars, size, tuple(lines)))
+    return tuple(found)
+
+
+def _archived(root: Path, runs: Collection[str], path: str) -> list[Pruned]:
+    """Return the lines of a file that the run moved to the archive."""
+    return [
+        Pruned(row.text, row.heading, row.kind, row.id)
+        for row in archive.removed_by(root, runs)
+        if row.source == path
+    ]
+
+
+def _in_order(lines: list[Pruned], changes: Sequence[FileChange]) -> list[Pruned]:
+    """The lines as they stood in the file, as far as its versions tell."""
+    places = {normal(fact.text): at for row in changes for at, fact in enumerate(stated(row.old))}
+    return sorted(lines, key=lambda line: places.get(normal(line.text), 0))
+
+
+def _left(changes: Sequence[FileChange]) -> list[Pruned]:
+    """Return the lines that left a file without an archive, by the run's versions."""
+    return [
+        Pruned(fact.text, fact.heading, fact.kind)
+        for change in changes
+        for fact in write_rule.leaving_facts(change.old, change.new)
+    ]
+
+
+def _changes(root: Path, commits: Sequence[str]) -> list[FileChange]:
+    if not commits:
+        return []
+    try:
+        with open_history(root) as history:
+            return [row for sha in commits for row in history.changes(history.version(sha))]
+    except VersionsOff:
+        return []
+
+
+def _standing(root: Path) -> set[str]:
+    return {normal(fact.text) for path in files.BY_PATH for fact in stated(_on_disk(root, path))}
+
+
+def _on_disk(root: Path, path: str) -> bytes | None:
+    try:
+        return tracked_files.read_tracked_file(root, path)
+    except OSError:
+        return None
+
 
 log = logging.getLogger(__name__)
 
@@ -33,11 +133,11 @@ def note_large_prune(run: DreamRun) -> None:
         return
     names = {run.name, f"{run.name}{SUFFIX}"}
     try:
-        taken = prunes.of_run(run.workspace.root, names, commits)
+        taken = find_prunes(run.workspace.root, names, commits)
     except WorkspaceError as error:
         log.warning("prune.not_known", extra={"run": run.pk, "cause": type(error).__name__})
         return
-    many = sum(len(row.lines) for row in taken) >= prunes.ENTRIES
+    many = sum(len(row.lines) for row in taken) >= PRUNE_ENTRIES
     for row in taken:
         if row.is_large or many:
             LargePrune.objects.get_or_create(
@@ -64,7 +164,7 @@ def large_prunes(
 
 def bring_all_back(
     workspace: Workspace, run_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Bring back every line that the run removed from the files of its notice."""
     rows = list(_open(workspace).filter(run=run_id).order_by("path"))
     if not rows:
@@ -83,38 +183,38 @@ def bring_all_back(
     except WorkspaceError as error:
         many = f"{landed} lines are" if landed != 1 else "1 line is"
         message = f"{many} back, and the others are not: {error.message} Try it again."
-        return Outcome(ok=False, message=message)
+        return DecisionOutcome(ok=False, message=message)
     LargePrune.objects.filter(pk__in=[row.pk for row in rows]).update(brought_back_at=Now())
     what = f"{landed} lines are" if landed != 1 else "1 line is"
     where = " and ".join(row.path for row in rows)
     stood = f" {standing} stood there already." if standing else ""
-    return Outcome(ok=True, message=f"{what} back in {where}.{stood}")
+    return DecisionOutcome(ok=True, message=f"{what} back in {where}.{stood}")
 
 
 def dismiss(
     workspace: Workspace, run_id: int, *, account: Account | None, kind: str = "browser"
-) -> Outcome:
+) -> DecisionOutcome:
     """Leave the lines out and dismiss the notice."""
     del account, kind
     if not _open(workspace).filter(run=run_id).update(dismissed_at=Now()):
         return _seen_to(workspace, run_id, is_back=False)
     message = f"What run {run_id} took out stays out; it lies in the archive as before."
-    return Outcome(ok=True, message=message)
+    return DecisionOutcome(ok=True, message=message)
 
 
 def _open(workspace: Workspace) -> QuerySet[LargePrune]:
     return LargePrune.objects.filter(workspace=workspace, dismissed_at=None, brought_back_at=None)
 
 
-def _seen_to(workspace: Workspace, run_id: int, *, is_back: bool) -> Outcome:
+def _seen_to(workspace: Workspace, run_id: int, *, is_back: bool) -> DecisionOutcome:
     rows = LargePrune.objects.filter(workspace=workspace, run=run_id)
     if not rows.exists():
         message = f"Run {run_id} took out nothing that a notice tells of. Nothing was done."
-        return Outcome(ok=False, message=message)
+        return DecisionOutcome(ok=False, message=message)
     was_back = rows.exclude(brought_back_at=None).exists()
     what = "brought back" if was_back else "dismissed"
     message = f"The notice of run {run_id} was {what} already. Nothing was done."
-    return Outcome(ok=was_back == is_back, message=message)
+    return DecisionOutcome(ok=was_back == is_back, message=message)
 
 
 def _bring_back(workspace: Workspace, path: str, line: Pruned, actor: Actor) -> bool:

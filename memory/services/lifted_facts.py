@@ -16,7 +16,7 @@ from memory.facts import Fact
 from memory.history import cursors, reader
 from memory.models import DreamRun
 from memory.paraphrases import ParaphraseMatcher
-from memory.services.dream.run_store import queue_entries
+from memory.services.dream_run_store import queue_entries
 from memory.suppression import Tombstone
 from memory.suppression.forget import list_lines
 from memory.suppression.tombstones import State, sought

@@ -10,9 +10,9 @@ from jenny.workspace.check import Finding
 from jenny.workspace.snapshots import retention
 from memory import checks
 from memory.approvals.values import LargePruneNotice
-from memory.dream.reports import outcomes
+from memory.dream import report
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState
-from memory.services import approval_list, large_prunes
+from memory.services import approvals, large_prunes
 from memory.services.proposals import keep_marks
 
 APPROVALS = "/memory/approvals/"
@@ -32,7 +32,7 @@ def approval_notices(workspace: Workspace) -> Iterator[Notice]:
             link="See them",
             dismiss=f"/memory/runs/{run_id}/prune",
         )
-    if count := approval_list.count(workspace):
+    if count := approvals.count_waiting(workspace):
         text = (
             "1 memory change to review." if count == 1 else f"{count:,} memory changes to review."
         )
@@ -48,7 +48,7 @@ def _by_run(workspace: Workspace) -> dict[int, list[LargePruneNotice]]:
 
 def check_approvals(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (a person decides)
     """Yield pending changes for ``check_workspace``, and correct the flag files in the folder."""
-    rows = approval_list.waiting(workspace)
+    rows = approvals.list_waiting(workspace)
     with transactions.lock_workspace(paths.real_root(workspace.root)):
         keep_marks(workspace)
     cure = "Decide under Memory → To review, or with: python manage.py approvals list"
@@ -81,7 +81,7 @@ def dream_notices(workspace: Workspace) -> Iterator[Notice]:
             link="See the updates",
         )
     cursors = _set_aside(workspace)
-    if message := outcomes.set_aside_notice(cursors):
+    if message := report.set_aside_notice(cursors):
         yield Notice(
             key="dream:set_aside",
             kind="warning",
@@ -91,7 +91,7 @@ def dream_notices(workspace: Workspace) -> Iterator[Notice]:
         )
     if DreamRun.dead().filter(workspace=workspace).exists():
         yield Notice(
-            key="dream:dead", kind="warning", text=outcomes.SEEMS_DEAD, href="/memory/overview/"
+            key="dream:dead", kind="warning", text=report.SEEMS_DEAD, href="/memory/overview/"
         )
 
 
@@ -122,7 +122,7 @@ def check_dream(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:
     """Notes that could not be processed, for ``check_workspace``; a person decides what becomes
     of them."""
     del repair
-    if message := outcomes.set_aside_notice(_set_aside(workspace)):
+    if message := report.set_aside_notice(_set_aside(workspace)):
         what_to_do = "Memory → Overview lists them and can try them again."
         yield Finding("memory/history.jsonl", message, what_to_do)
 

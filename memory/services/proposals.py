@@ -2,12 +2,15 @@
 
 Rows are read and written under the workspace's lock. The flag file is set before the first row
 and removed after the last one, so that no chat overlooks a row.
+
+A later run may replace a proposal: it rewords, moves or removes the line. The earlier text is in
+no file and no version, so it is archived, or its entries are requeued when its file has no archive.
 """
 
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID
@@ -22,15 +25,119 @@ from jenny.db_connections import release_db_connection
 from jenny.workspace import flag_files, paths
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WriteFailed, reason_of
-from jenny.workspace.write_rules import Actor
-from memory import facts, files, ledgers
+from jenny.workspace.versions import tracked_files
+from jenny.workspace.write_rules import Actor, Change
+from memory import facts, files, ledgers, skills
 from memory.approvals import overlay
 from memory.approvals.diff import is_alike
-from memory.approvals.values import SETTING, Act, Kind, Mode, Piece, Staged, Waiting
+from memory.approvals.values import SETTING, Kind, Mode, Piece, ProposalAct, Staged, Waiting
+from memory.archive import write_rule
+from memory.facts import Fact
+from memory.history import cursors, reader
 from memory.models import DreamRun, StagedHunk
-from memory.services.staged_facts import Ended, archive_changes, keep_facts
+from memory.services.dream_run_store import queue_entries
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered
+
+_REPLACED = "replaced before it was approved"
+_VOID = "not approved before a restore"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A proposal that ended, the run that ended it, and its write."""
+
+    row: StagedHunk
+    run: str
+    act: ProposalAct
+
+
+def keep_facts(workspace: Workspace, ended: Sequence[Ended]) -> None:
+    """Archive or requeue what these proposals would have written. Call it under the workspace's
+    lock, after the rows that replace them are stored."""
+    root = paths.real_root(workspace.root)
+    waiting = list(StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING))
+    standing = _standing(root)
+    for one in ended:
+        said = {facts.normal(fact.text): fact for fact in _staged_facts(one.row)}
+        for row in waiting:
+            there = {facts.normal(fact.text) for fact in _staged_facts(row)}
+            if said.keys() & there:
+                # It is pending in another place and still rests on the same entries.
+                row.sources = sorted({*row.sources, *one.row.sources})
+                row.save(update_fields=["sources"])
+            said = {key: fact for key, fact in said.items() if key not in there}
+        lost = [fact for key, fact in said.items() if key not in standing]
+        if not lost:
+            continue
+        actor = Actor(one.act.actor, run=one.run, reason=one.act.reason or _REPLACED)
+        is_inherited = any(
+            row.path == one.row.path and {*one.row.sources} <= {*row.sources} for row in waiting
+        )
+        if not _archive(root, one.row.path, lost, actor) and not is_inherited:
+            _offer(workspace, root, one.row.sources)
+
+
+def keep_unsourced_facts(workspace: Workspace, rows: Sequence[StagedHunk]) -> None:
+    """Archive invalid proposals whose entries cannot be requeued: they have none, or the history
+    no longer has them."""
+    root = paths.real_root(workspace.root)
+    standing = _standing(root)
+    known = reader.find_by_cursor(root, {cursor for row in rows for cursor in row.sources})
+    for row in rows:
+        if row.sources and known.keys() >= set(row.sources):
+            continue
+        lost = [fact for fact in _staged_facts(row) if facts.normal(fact.text) not in standing]
+        _archive(root, row.path, lost, Actor(row.actor, reason=_VOID))
+
+
+def archive_changes(root: Path, row: StagedHunk, actor: Actor) -> list[Change]:
+    """Return the changes that archive what a proposal would have written."""
+    return _archived(root, row.path, _staged_facts(row), actor)
+
+
+def _staged_facts(row: StagedHunk) -> list[Fact]:
+    """Return the facts that a row would add."""
+    before = {facts.normal(fact.text) for fact in facts.facts("\n".join(row.piece["before"]))}
+    came = [fact for fact in facts.facts("\n".join(row.piece["after"])) if fact.has_content]
+    return [fact for fact in came if facts.normal(fact.text) not in before]
+
+
+def _standing(root: Path) -> set[str]:
+    """Return what memory files and skills state, and what is forgotten."""
+    every = [*files.BY_PATH, *(skill.path for skill in skills.all_skills(root) if not skill.ships)]
+    said = {
+        facts.normal(fact.text)
+        for path in every
+        for fact in facts.stated(tracked_files.read_tracked_file(root, path))
+    }
+    return said | {facts.normal(stone.text) for stone in tombstones.list_tombstones(root)}
+
+
+def _archive(root: Path, path: str, lost: Sequence[Fact], actor: Actor) -> bool:
+    """Archive these texts. ``False``: it is no memory file.
+
+    Texts of SOUL.md are archived, too: its versions have removed lines, and this one was never in
+    it.
+    """
+    if path not in files.BY_PATH:
+        return False
+    if changes := _archived(root, path, lost, actor):
+        ledgers.land(root, changes)
+    return True
+
+
+def _archived(root: Path, path: str, lost: Sequence[Fact], actor: Actor) -> list[Change]:
+    if path not in files.BY_PATH:
+        return []
+    items = write_rule.taken_out(Change(path, None, None, actor, root), lost, added=[])
+    return write_rule.archived(root, items) if items else []
+
+
+def _offer(workspace: Workspace, root: Path, sources: Sequence[int]) -> None:
+    place = cursors.dream_cursor(root)
+    queue_entries(workspace, {cursor for cursor in sources if cursor <= place})
+
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +172,7 @@ def _waiting(workspace: Workspace | UUID | Slot | None) -> QuerySet[StagedHunk]:
     return rows.order_by("path", "number", "pk")
 
 
-def source(root: Path) -> Waiting:
+def load_waiting(root: Path) -> Waiting:
     try:
         # No model sees what a person asked to have forgotten.
         rows = (
@@ -73,12 +180,12 @@ def source(root: Path) -> Waiting:
             .exclude(actor=StagedHunk.WISH)
             .order_by("path", "number", "pk")
         )
-        return Waiting(tuple(map(staged, rows)))
+        return Waiting(tuple(map(staged_of, rows)))
     finally:
         release_db_connection()
 
 
-def unwanted(root: Path) -> Waiting:
+def load_unwanted(root: Path) -> Waiting:
     """Return what the workspace's person rejected, for Dream's prompt."""
     try:
         workspace = Workspace.objects.filter(slug=root.name).values_list("pk", flat=True).first()
@@ -115,7 +222,7 @@ def withdraw_forgotten(root: Path, rows: Sequence[StagedHunk]) -> list[StagedHun
     return left
 
 
-def staged(row: StagedHunk) -> Staged:
+def staged_of(row: StagedHunk) -> Staged:
     return Staged(row.pk, row.path, piece_of(row), tuple(row.sources))
 
 
@@ -167,7 +274,7 @@ class DjangoProposalStore:
             rejected, kept = _unwanted(self._run.workspace_id)
             found = list(_OPEN.rows(workspace=self._run.workspace_id))
             root = paths.real_root(self._run.workspace.root) if found else Path()
-            rows = tuple(map(staged, withdraw_forgotten(root, found)))
+            rows = tuple(map(staged_of, withdraw_forgotten(root, found)))
         finally:
             release_db_connection()
         return Waiting(rows, rejected, kept)
@@ -190,7 +297,7 @@ class DjangoProposalStore:
             keep_marks(self._run.workspace)
             release_db_connection()
 
-    def put(self, path: str, pieces: Sequence[Piece], act: Act) -> int:
+    def put(self, path: str, pieces: Sequence[Piece], act: ProposalAct) -> int:
         """Stage pieces for the file, with those that had no place in it."""
         rows = open_rows(self._run.workspace_id).exclude(actor=StagedHunk.WISH)
         waiting = rows.filter(path=path)

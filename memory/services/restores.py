@@ -27,7 +27,7 @@ from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import Snapshot
 from jenny.workspace.versions import commits
 from jenny.workspace.versions.write_log import RunNote
-from memory.dream import finalize
+from memory.dream.values import INTERRUPTED_SUBJECT
 from memory.history import cursors
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState, StagedHunk
 from memory.restore import engine, plan
@@ -44,9 +44,8 @@ from memory.restore.plan import (
     restored_text,
     voided_sentence,
 )
-from memory.services import approvals
-from memory.services.dream import recovery
-from memory.services.dream.run_store import queue_entries
+from memory.services import approvals, dream_recovery
+from memory.services.dream_run_store import queue_entries
 from memory.services.proposals import keep_marks, open_rows
 from memory.services.snapshots import store_of
 
@@ -235,7 +234,7 @@ def stop_dream(workspace: Workspace) -> str:
         now = cursors.dream_cursor(root)
         moved = now if run.cursor_from is not None and now != before else None
         facts["cursor_to"] = moved
-        commits.commit_run(root, RunNote(run.name, finalize.INTERRUPTED, (before, moved)))
+        commits.commit_run(root, RunNote(run.name, INTERRUPTED_SUBJECT, (before, moved)))
     mine = DreamRun.objects.filter(pk=run.pk, state=DreamRun.State.RUNNING)
     state = DreamRun.State.ENDED
     won = mine.update(state=state, status="interrupted", ended_at=Now(), message=_STOPPED, **facts)
@@ -244,7 +243,7 @@ def stop_dream(workspace: Workspace) -> str:
     DreamState.objects.filter(workspace=workspace).update(epoch=F("epoch") + 1)
     log.info("dream.stopped_for_restore", extra={"run": run.pk})
     run.refresh_from_db()
-    recovery.notify_untold(run)
+    dream_recovery.notify_untold(run)
     return "A memory update that was under way was stopped; its notes will be tried again."
 
 

@@ -24,7 +24,7 @@ from jenny.workspace.snapshots.store import LOCK_SECONDS, Store
 from jenny.workspace.snapshots.values import Outcome, Plan, Pruned, Trigger
 from jenny.workspace.versions.commits import commit_pending
 from memory.models import SnapshotState
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
 
 log = logging.getLogger(__name__)
 
@@ -328,7 +328,7 @@ def _scan_due_workspaces() -> None:
         try:
             # Settings that were edited by hand or restored move the deadline as well.
             with contextlib.suppress(WorkspaceError):  # the snapshot meets and logs it, too
-                scheduler.keep_schedule(row.workspace, timezone.now())
+                dream_scheduler.keep_schedule(row.workspace, timezone.now())
             take_due_snapshots(row, timezone.now())
         except WorkspaceError as error:
             log.warning(

@@ -135,7 +135,7 @@ def _entries(workspace: Workspace, writes: Sequence[Writing], about: str) -> tup
                     root,
                     conversation=entry.conversation,
                     messages=entry.messages,
-                    until=edited_entries.written(entry),
+                    until=edited_entries.written_at(entry),
                     about=about,
                 )
             )

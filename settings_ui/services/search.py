@@ -391,5 +391,7 @@ class _Page:
 def _url(hit: Hit) -> str:
     passage = hit.passage
     return chat_search.passage_url(
-        recall.Found(hit.kind, hit.place, passage.anchors[hit.best], "", passage.day, passage.title)
+        recall.FoundPassage(
+            hit.kind, hit.place, passage.anchors[hit.best], "", passage.day, passage.title
+        )
     )

@@ -23,7 +23,7 @@ from jenny.chat.services import turn_recovery
 from jenny.workspace import config
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
 from settings_ui import values
 
 # Data that leaves this machine and its recipients, computed from the present configuration.
@@ -206,7 +206,7 @@ def _said(workspace: Workspace, *, wants: bool, changed: bool) -> str:
         )
     if not changed:
         return "Model calls were not paused."
-    scheduler.catch_up(workspace)
+    dream_scheduler.catch_up(workspace)
     going = turn_recovery.resume(workspace)
     if not going:
         return "Model calls are resumed."

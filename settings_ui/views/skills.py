@@ -24,7 +24,7 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import consents, files, pins, skills
 from memory.errors import NotPinned
-from memory.services import skill_approvals
+from memory.services import approval_decisions
 from memory.skills import DisabledSkills, Skill, SkillApproval, switch_skill
 
 
@@ -219,9 +219,9 @@ def _done(request: HttpRequest, workspace: Workspace, row: SkillRow, act: str) -
     if act in ("agree", "withdraw"):
         given = request.POST.get("version", "")
         outcome = (
-            skill_approvals.approve_skill(workspace, one.path, given, account=person)
+            approval_decisions.approve_skill(workspace, one.path, given, account=person)
             if act == "agree"
-            else skill_approvals.withdraw_skill(workspace, one.path, account=person)
+            else approval_decisions.withdraw_skill(workspace, one.path, account=person)
         )
         return outcome.ok, outcome.message
     if one.ships:

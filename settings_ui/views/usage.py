@@ -17,7 +17,7 @@ from jenny.accounts.models import Account, UsageDay
 from jenny.accounts.services import usage as account_usage
 from jenny.agent.run_kinds import usage_label
 from jenny.chat.services import turn_recovery
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
 from settings_ui import plots
 from settings_ui.forms import CapsForm
 
@@ -173,7 +173,7 @@ def _go_on(person: Account) -> str:
     going = 0
     for row in person.workspaces(manager="objects").exclude(folder_made_at=None):
         if not account_usage.why_calls_wait(row):
-            scheduler.catch_up(row)
+            dream_scheduler.catch_up(row)
             going += turn_recovery.resume(row)
     if not going:
         return ""

@@ -24,13 +24,11 @@ from jenny.workspace import config, stat_signature
 from jenny.workspace.config import Config, Field, Raw
 from jenny.workspace.errors import ConfigRefused, ConfirmationNeeded, WorkspaceError
 from jenny.workspace.files import Actor
-from memory import files
+from memory import dream_guide, files
 from memory.budgets import gauge
-from memory.dream import schedule
-from memory.dream.prompts import guide
 from memory.management.commands.dream import GOOD
 from memory.models import DreamRun
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
 from settings_ui import values
 from settings_ui.services import accounts
 from settings_ui.values import Asked
@@ -67,7 +65,7 @@ def make_guide(request: HttpRequest) -> HttpResponse:
     workspace = access.workspace(request)
     person = access.account(request)
     try:
-        said = guide.create_guide(workspace.root, Actor("browser", account=person.pk))
+        said = dream_guide.create_guide(workspace.root, Actor("browser", account=person.pk))
     except WorkspaceError as error:
         messages.error(request, error.message)
     else:
@@ -116,7 +114,7 @@ def group_page(
         except WorkspaceError as error:
             more = {"problem": error.message}
         else:
-            scheduler.keep_schedule(workspace, timezone.now())
+            dream_scheduler.keep_schedule(workspace, timezone.now())
             if asked.values.get(accounts.KEY):
                 _let_follow(request, str(asked.values[accounts.KEY]))
             if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
@@ -165,14 +163,14 @@ def _say(
 
 def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
-    due = scheduler.shown(workspace, now := timezone.now())
-    timing = schedule.timing(found, workspace.owner.time_zone)
+    due = dream_scheduler.load_next_deadline(workspace, now := timezone.now())
+    timing = dream_scheduler.parse_timing(found, workspace.owner.time_zone)
     place = ZoneInfo(timing.zone)
     lately = _lately(workspace, timing, now)
-    times = schedule.upcoming(timing, due, now, NEXT_TIMES)
+    times = dream_scheduler.list_deadlines(timing, due, now, NEXT_TIMES)
     return {
         **lately,
-        "guide": guide.read_guide(workspace.root),
+        "guide": dream_guide.read_guide(workspace.root),
         "is_paused": found.get(usage.PAUSE),
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
@@ -189,7 +187,7 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     }
 
 
-def _lately(workspace: Workspace, timing: schedule.Timing, now: datetime) -> dict[str, Any]:
+def _lately(workspace: Workspace, timing: dream_scheduler.Timing, now: datetime) -> dict[str, Any]:
     """Return Dream's last progress and each file's last change, and whether they are suspiciously
     old while Dream is scheduled."""
     runs = DreamRun.objects.filter(workspace=workspace, status__in=GOOD).order_by("-pk")

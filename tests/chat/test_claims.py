@@ -11,7 +11,7 @@ from jenny.chat.services import consolidation
 from jenny.chat.services.consolidation_state import claimed, lease_key
 from jenny.chat.tasks import enqueue_due_consolidations
 from memory.models import DreamRun
-from memory.services.dream import runs
+from memory.services import dream_runs
 from tests.support.stack import PASSWORD
 
 
@@ -100,6 +100,6 @@ def test_an_update_says_what_it_did_not_take_in(chat, monkeypatch):
     monkeypatch.setattr(consolidation, "TAKE_IN_SECONDS", -1)
     DreamRun.objects.filter(pk=run.pk).update(notes=[])
     consolidation.take_in(run)
-    runs.execute_run(run.pk)
+    dream_runs.execute_run(run.pk)
     run.refresh_from_db()
     assert "What was said last in 2 conversations is not in this update." in run.told

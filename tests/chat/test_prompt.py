@@ -13,7 +13,7 @@ from jenny.chat.prompt import SystemPrompt, build, fixed_cost, title_prompt, tur
 from jenny.chat.tools import toolbox_for
 from jenny.workspace import config, seed
 from jenny.workspace.files import Actor, open_workspace
-from memory.dream.prompts import prompt as dream
+from memory.dream.prompt import review_system_prompt, system_prompt
 from memory.dream.tools import WriteSession, toolbox
 from memory.dream.values import Batch
 from memory.history import consolidator, log
@@ -267,7 +267,7 @@ def request_of(kind: str, root: Path) -> tuple[str, Toolbox | None]:
         review = kind == "review"
         hand = WriteSession(open_workspace(root, Actor("dream")), Batch(), run="dream:1")
         box = toolbox(hand)
-        text = dream.review_system(root) if review else dream.system(root, batch=Batch())
+        text = review_system_prompt(root) if review else system_prompt(root, batch=Batch())
         return text.text + json.dumps(box.schemas()), box
     if kind == "summary":
         return consolidator.prompt(has_recorded=True).text, None

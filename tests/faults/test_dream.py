@@ -15,7 +15,7 @@ import redis
 
 from jenny.workspace.write_rules import Actor
 from memory import archive
-from memory.dream.outcome import counters
+from memory.dream import outcome
 from memory.history import cursors, log, reader
 from memory.history.entries import NewHistoryEntry
 from tests.model_server import Call, Gate, ModelServer, Say, Silence
@@ -237,7 +237,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
 from memory.models import DreamSchedule
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
 owner = Account.objects.get()
 rows = [Workspace(owner=owner, slug=f"many-{n}", name="many") for n in range(10_000)]
 Workspace.objects.bulk_create(rows)
@@ -246,7 +246,7 @@ DreamSchedule.objects.bulk_create(DreamSchedule(workspace=r, next_dream_at=later
 with connection.cursor() as cursor:
     cursor.execute("ANALYZE")
 with CaptureQueriesContext(connection) as seen:
-    assert scheduler.start_due_runs(print, timezone.now()) == 0
+    assert dream_scheduler.start_due_runs(print, timezone.now()) == 0
 (query,) = seen.captured_queries
 with connection.cursor() as cursor:
     cursor.execute("EXPLAIN " + query["sql"])
@@ -327,7 +327,7 @@ def test_a_worker_killed_in_a_review(place):
     """What the pass had taken out is in the archive and in a version of an interrupted run; it
     comes back in two runs; the entries that waited are read by the next run."""
     actor = Actor("pipeline", run="test")
-    counters.store(place.root, counters.Counters(runs_since_review=12), actor)
+    outcome.store_counters(place.root, outcome.Counters(runs_since_review=12), actor)
     text = (place.root / MEMORY).read_text()
     (place.root / MEMORY).write_text(text + "\n- A thing that is over, killed in a review.\n")
     one = say(place, "- [ephemeral] Rain in a review.")
@@ -341,7 +341,7 @@ def test_a_worker_killed_in_a_review(place):
     place.stack.kill("memory")
     let_time_pass(place)
     assert "Dream was interrupted" in ended(place, chat)
-    assert counters.load(place.root).runs_since_review == 11
+    assert outcome.load_counters(place.root).runs_since_review == 11
     (kept,) = [row for row in archive.listing(place.root) if "killed in a review" in row.text]
     assert kept.events[-1].actor == "review"
     subjects = subprocess.run(
@@ -353,4 +353,4 @@ def test_a_worker_killed_in_a_review(place):
     place.model.script("Done.", when=shows("Rain in a review"))
     place.stack.manage("dream")
     assert cursors.dream_cursor(place.root) == one
-    assert counters.load(place.root).runs_since_review == 12
+    assert outcome.load_counters(place.root).runs_since_review == 12

@@ -6,7 +6,7 @@ import pytest
 
 from jenny.agent.errors import ToolProblem
 from memory import artifacts, checks
-from memory.dream.tools.drafts import Step
+from memory.dream.drafts import EditStep
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 
 
@@ -41,11 +41,11 @@ def test_tags_and_heads_are_stripped(line: str, plain: str) -> None:
 def test_what_a_run_writes_has_none(root: Path) -> None:
     """They are stripped from what comes; lines of a conversation are refused."""
     session = hand_of(root, batch_of(entry(12, "- [durable] The boat is red.")))
-    step = Step("memory/MEMORY.md", lambda old: f"{old}- The boat is red. [durable]\n")
+    step = EditStep("memory/MEMORY.md", lambda old: f"{old}- The boat is red. [durable]\n")
     session.write("edit_file", [step], [12])
     assert (root / "memory/MEMORY.md").read_text().endswith("- The boat is red.\n")
     for line in ("[RAW] 2 messages", "- [Monday 2026-11-30 10:00] USER: hello"):
-        step = Step("USER.md", lambda old, line=line: f"{old}{line}\n")
+        step = EditStep("USER.md", lambda old, line=line: f"{old}{line}\n")
         with pytest.raises(ToolProblem, match="word for word"):
             session.write("edit_file", [step], [12])
 

@@ -13,10 +13,9 @@ from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
 from jenny.workspace.check import check_workspace
 from jenny.workspace.config.kinds import cron_occurrences
-from memory.dream import schedule
-from memory.dream.schedule import Timing
 from memory.models import DreamRun, DreamSchedule
-from memory.services.dream import scheduler
+from memory.services import dream_scheduler
+from memory.services.dream_scheduler import Timing
 from tests.support.stack import PASSWORD
 
 NOW = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
@@ -83,7 +82,10 @@ def test_an_expression_that_never_comes_is_a_problem_everywhere(workspace: Works
     (workspace.root / "config.json").write_text(json.dumps(values))
     found = config.load_config(workspace.root)
     assert "no day in the next years" in str(found.problems)
-    assert schedule.following(schedule.timing(found, "UTC"), NOW) == NOW + 2 * HOUR
+    assert (
+        dream_scheduler.next_deadline(dream_scheduler.parse_timing(found, "UTC"), NOW)
+        == NOW + 2 * HOUR
+    )
     told = [finding.message for finding in check_workspace(workspace.root)]
     assert any("no day in the next years" in message for message in told), told
 
@@ -91,7 +93,7 @@ def test_an_expression_that_never_comes_is_a_problem_everywhere(workspace: Works
 def test_an_interval_knows_no_clocks() -> None:
     """Two hours are two hours, also in the night of a change."""
     night = datetime(2026, 3, 29, 0, 30, tzinfo=UTC)
-    assert schedule.following(EVERY_TWO, night) == night + 2 * HOUR
+    assert dream_scheduler.next_deadline(EVERY_TWO, night) == night + 2 * HOUR
 
 
 def test_a_change_of_settings_starts_nothing() -> None:
@@ -100,14 +102,19 @@ def test_a_change_of_settings_starts_nothing() -> None:
     due = NOW + HOUR
     three = Timing(is_on=True, interval_h=3, cron="", zone="UTC")
     one = Timing(is_on=True, interval_h=1, cron="", zone="UTC")
-    assert schedule.moved(EVERY_TWO, three, due, NOW) == NOW + 2 * HOUR
-    assert schedule.moved(EVERY_TWO, one, due, NOW) == NOW + HOUR
-    assert schedule.moved(EVERY_TWO, off, due, NOW) is None
-    assert schedule.moved(off, EVERY_TWO, None, NOW + 5 * HOUR) == NOW + 7 * HOUR
-    assert schedule.moved(EVERY_TWO, Timing(True, 2, "", "Asia/Tokyo"), due, NOW) == due
+    assert dream_scheduler.adapt_deadline(EVERY_TWO, three, due, NOW) == NOW + 2 * HOUR
+    assert dream_scheduler.adapt_deadline(EVERY_TWO, one, due, NOW) == NOW + HOUR
+    assert dream_scheduler.adapt_deadline(EVERY_TWO, off, due, NOW) is None
+    assert dream_scheduler.adapt_deadline(off, EVERY_TWO, None, NOW + 5 * HOUR) == NOW + 7 * HOUR
+    assert (
+        dream_scheduler.adapt_deadline(EVERY_TWO, Timing(True, 2, "", "Asia/Tokyo"), due, NOW)
+        == due
+    )
     daily = cron("0 11 * * *", "America/New_York")
-    assert schedule.moved(EVERY_TWO, daily, due, NOW) == datetime(2026, 11, 30, 16, tzinfo=UTC)
-    moved = schedule.moved(daily, cron("0 11 * * *", "Asia/Tokyo"), due, NOW)
+    assert dream_scheduler.adapt_deadline(EVERY_TWO, daily, due, NOW) == datetime(
+        2026, 11, 30, 16, tzinfo=UTC
+    )
+    moved = dream_scheduler.adapt_deadline(daily, cron("0 11 * * *", "Asia/Tokyo"), due, NOW)
     assert moved == datetime(2026, 12, 1, 2, tzinfo=UTC)
 
 
@@ -133,7 +140,7 @@ def set_values(root: Path, **values: object) -> None:
 def run_at(moment: datetime) -> int:
     """One look of the dispatcher; how many runs it began. They are over at once."""
     started: list[int] = []
-    count = scheduler.start_due_runs(started.append, moment)
+    count = dream_scheduler.start_due_runs(started.append, moment)
     assert len(started) == count
     DreamRun.objects.update(state=DreamRun.State.ENDED, status="nothing_pending")
     return count
@@ -142,7 +149,7 @@ def run_at(moment: datetime) -> int:
 @pytest.mark.django_db
 def test_the_deadline_outlives_restarts(workspace: Workspace) -> None:
     """A scheduler that starts anew every half hour keeps to two hours: the row knows."""
-    scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
     begun = [
         NOW + timedelta(minutes=minutes)
         for minutes in range(0, 5 * 60 + 1, 30)
@@ -154,7 +161,7 @@ def test_the_deadline_outlives_restarts(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_what_was_missed_is_caught_up_once(workspace: Workspace) -> None:
     """After five hours down: one run, the next a full interval later."""
-    scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
     assert run_at(NOW + 5 * HOUR) == 1
     assert run_at(NOW + 5 * HOUR + timedelta(minutes=1)) == 0
     assert run_at(NOW + 6 * HOUR) == 0
@@ -164,12 +171,12 @@ def test_what_was_missed_is_caught_up_once(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_switching_off_and_on_starts_nothing(workspace: Workspace) -> None:
     """Off for five hours, then on: the next run is a full interval away."""
-    scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
     set_values(workspace.root, enabled=False)
-    scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
     assert run_at(NOW + 5 * HOUR) == 0
     set_values(workspace.root, enabled=True)
-    scheduler.keep_schedule(workspace, NOW + 5 * HOUR)
+    dream_scheduler.keep_schedule(workspace, NOW + 5 * HOUR)
     assert run_at(NOW + 5 * HOUR + timedelta(minutes=1)) == 0
     assert run_at(NOW + 7 * HOUR) == 1
 
@@ -177,7 +184,7 @@ def test_switching_off_and_on_starts_nothing(workspace: Workspace) -> None:
 @pytest.mark.django_db
 def test_a_switch_in_the_file_counts_when_the_time_comes(workspace: Workspace) -> None:
     """The file is read at the deadline, whoever edited it, without anybody having looked."""
-    scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
     set_values(workspace.root, enabled=False)
     assert run_at(NOW + 2 * HOUR) == 0
     assert DreamSchedule.objects.get().next_dream_at is None
@@ -188,8 +195,8 @@ def test_a_broken_workspace_holds_up_nobody(workspace: Workspace) -> None:
     """One whose folder is gone is tried again later; the others run."""
     other = Workspace.make(workspace.owner, "other")
     other.make_folder()
-    scheduler.keep_schedule(workspace, NOW)
-    scheduler.keep_schedule(other, NOW)
+    dream_scheduler.keep_schedule(workspace, NOW)
+    dream_scheduler.keep_schedule(other, NOW)
     (workspace.root).rename(workspace.root.with_name("moved"))
     assert run_at(NOW + 3 * HOUR) == 1
     assert DreamRun.objects.get().workspace == other
@@ -227,4 +234,4 @@ def steps_of(query: str) -> list[str]:
 
 def run_at_nothing() -> int:
     """A look that finds nothing due."""
-    return scheduler.start_due_runs(lambda _run: None, NOW)
+    return dream_scheduler.start_due_runs(lambda _run: None, NOW)

@@ -21,7 +21,7 @@ from memory import archive, pins, recall, suppression
 from memory.history import log
 from memory.history.entries import NewHistoryEntry
 from memory.models import DreamEntry, DreamRun
-from memory.services.dream import dry_run, run_store, runs
+from memory.services import dream_run_store, dream_runs
 from tests.model_server import Call
 from tests.support.dreams import MEMORY, Dreams, add, finish
 from tests.support.stack import PASSWORD
@@ -235,7 +235,7 @@ def test_runs_without_anything_to_do_are_one_row(
     assert f"Update {run.pk}," in page
     assert f"Update {last.pk}," in page
     asked = dreams.run("manual")
-    monkeypatch.setattr(runs, "KEPT_EMPTY", 5)
+    monkeypatch.setattr(dream_runs, "KEPT_EMPTY", 5)
     dreams.run("scheduled")
     rows = DreamRun.objects.filter(status=DreamRun.NOTHING)
     assert rows.filter(trigger="scheduled").count() == 5
@@ -444,7 +444,7 @@ def test_a_dry_run_is_asked_for_left_and_found_again(
     dreams.model.script("Done.")
     before = dreams.text()
     job = Job.objects.get()
-    jobs.run_job(job.pk, dry_run.work)
+    jobs.run_job(job.pk, dream_runs.work_dry_run)
     answer = client.get(path, {"seen": seen}, headers=HTMX)
     assert answer.status_code == 286
     text = words(get(client, path))
@@ -764,4 +764,4 @@ def test_a_run_that_is_not_there_and_odd_numbers(client: Client, dreams: Dreams)
     for odd in ("HEAD", "../../x", "0" * 40, run.commits[0][:8], "--all"):
         answer = client.get(f"/memory/runs/{run.pk}/undo/", {"version": odd})
         assert answer.status_code == 404, odd
-    assert run_store.requeue_entries(dreams.workspace, {1}) == 0
+    assert dream_run_store.requeue_entries(dreams.workspace, {1}) == 0

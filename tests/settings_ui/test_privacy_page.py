@@ -14,7 +14,7 @@ from jenny.agent.errors import CallsPaused
 from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
 from jenny.workspace.config import load_config
-from memory.services.dream import start_run
+from memory.services import dream_scheduler
 from settings_ui.views import privacy
 from tests.model_server import Gate, ModelServer
 from tests.settings_ui.test_models_page import said
@@ -146,8 +146,8 @@ def test_another_workspace_is_not_paused(client: Client, ana: Account) -> None:
     with pytest.raises(CallsPaused):
         access.model_for(ana.current_workspace)
     assert access.model_for(other)[0].is_demo
-    assert start_run.start_run(ana.current_workspace, "manual").run is None
-    assert start_run.start_run(other, "manual").run is not None
+    assert dream_scheduler.start_run(ana.current_workspace, "manual").run is None
+    assert dream_scheduler.start_run(other, "manual").run is not None
 
 
 def test_what_is_paused_waits_and_goes_on(place: Place, words: str) -> None:

@@ -18,7 +18,7 @@ from jenny.agent.errors import CallsSpent
 from jenny.agent.preset import Preset
 from jenny.agent.tokens import Prices, Usage
 from jenny.chat.services.consolidation import run as consolidate
-from memory.services.dream import start_run
+from memory.services import dream_scheduler
 from tests.model_server import Call
 from tests.support.place import Place, answers
 from tests.support.stack import PASSWORD
@@ -154,7 +154,7 @@ def test_a_spent_day_holds_every_kind_of_run_back(client: Client, ana: Account) 
     with pytest.raises(CallsSpent, match="limit of 1,000 tokens is used up") as caught:
         access.model_for(workspace)
     assert "What was said is kept" in caught.value.message
-    assert "until midnight (UTC)" in start_run.start_run(workspace, "manual").message
+    assert "until midnight (UTC)" in dream_scheduler.start_run(workspace, "manual").message
     chat = workspace.conversations.create()
     assert "is used up" in consolidate(chat, "asked").problem
     test = client.post("/settings/models/test", {"name": "demo"}, follow=True)

@@ -11,11 +11,11 @@ import pytest
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
 from jenny.workspace.write_rules import Actor
-from memory.dream.outcome import counters
+from memory.dream import outcome
 from memory.history import cursors, log
 from memory.history.entries import NewHistoryEntry
 from memory.models import DreamRun
-from memory.services.dream import runs, start_run
+from memory.services import dream_runs, dream_scheduler
 from tests.model_server import Call, ModelServer, Request
 
 MEMORY = "memory/MEMORY.md"
@@ -36,9 +36,9 @@ class Dreams:
 
     def run(self, trigger: str = "manual", asker: str = "") -> DreamRun:
         """One run, carried out here."""
-        asked = start_run.start_run(self.workspace, trigger, asker)
+        asked = dream_scheduler.start_run(self.workspace, trigger, asker)
         assert asked.run is not None, asked.message
-        ended = runs.execute_run(asked.run.pk)
+        ended = dream_runs.execute_run(asked.run.pk)
         assert ended is not None
         return ended
 
@@ -62,9 +62,9 @@ class Dreams:
         return cursors.dream_cursor(self.root)
 
     @property
-    def counters(self) -> counters.Counters:
+    def counters(self) -> outcome.Counters:
         """What is counted."""
-        return counters.load(self.root)
+        return outcome.load_counters(self.root)
 
     def shown(self) -> list[Request]:
         """The requests that showed a batch."""

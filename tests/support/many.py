@@ -10,7 +10,7 @@ _MAKE = """
 from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace.config import load_config
-from memory.dream import schedule
+from memory.services import dream_scheduler
 from memory.history import log
 from memory.history.entries import NewHistoryEntry
 from memory.models import DreamSchedule
@@ -19,8 +19,8 @@ for number in range({first}, {last}):
     row = Workspace.make(owner, f"many-{{number:04}}")
     row.make_folder()
     log.append(row.root, [NewHistoryEntry("- [ephemeral] Rain.")])
-    timing = schedule.timing(load_config(row.root), "UTC")
-    later = schedule.following(timing, timezone.now())
+    timing = dream_scheduler.parse_timing(load_config(row.root), "UTC")
+    later = dream_scheduler.next_deadline(timing, timezone.now())
     DreamSchedule.objects.create(workspace=row, next_dream_at=later, timing=timing.as_json())
 """
 _DUE = """

@@ -18,8 +18,7 @@ from jenny.text_normalisation import fold
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
-from memory import archive, notes, recall, skills, suppression, versions
-from memory.dream.prompts import guide
+from memory import archive, dream_guide, notes, recall, skills, suppression, versions
 from memory.errors import NotForgotten
 from memory.notes import About
 from memory.recall import escape_text
@@ -155,10 +154,10 @@ def restore_dream_version(chat: Conversation, argument: str) -> str:
 def show_dream_prompt(chat: Conversation, argument: str) -> str:
     root, owner = chat.workspace.root, chat.workspace.owner_id
     if not argument:
-        return guide.guide_status(root)
+        return dream_guide.guide_status(root)
     if argument.lower() != "init":
         return "It is `/dream-prompt` to see what guides Dream, or `/dream-prompt init`."
-    return guide.create_guide(root, Actor("command", account=owner))
+    return dream_guide.create_guide(root, Actor("command", account=owner))
 
 
 def _zone(chat: Conversation) -> tzinfo:
@@ -231,10 +230,8 @@ def remember(chat: Conversation, argument: str) -> str:
     page = reverse("chat:entry", args=[done.entry.cursor])
     secrets = ", ".join(hit.kind for hit in done.secrets)
     left_out = f" A secret was left out of it: {escape_text(secrets)}." if secrets else ""
-    return (
-        f"Remembered: {notes.quoted(escape_text(notes.said(done.entry)))} All chats know it now "
-        f"([details]({page})).{left_out}"
-    )
+    note = notes.quote_note(escape_text(notes.note_text(done.entry)))
+    return f"Remembered: {note} All chats know it now ([details]({page})).{left_out}"
 
 
 def forget(chat: Conversation, argument: str) -> str:
@@ -299,7 +296,7 @@ def recall_facts(chat: Conversation, argument: str) -> str:
     return recall.format_markdown(found, lambda row: _recall_link(chat, row))
 
 
-def _recall_link(chat: Conversation, row: recall.Found) -> str:
+def _recall_link(chat: Conversation, row: recall.FoundPassage) -> str:
     """Return where a passage can be read; for an archived fact, where it can be brought back."""
     if row.fact is not None:
         return reverse("chat:back", args=[chat.pk, row.fact.id])

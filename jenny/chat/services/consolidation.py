@@ -34,7 +34,7 @@ from jenny.chat.services.summaries import summarise_slice
 from jenny.workspace.errors import WorkspaceError
 from memory.models import DreamRun
 from memory.models.dream import SEND_AGAIN_AFTER
-from memory.services.dream import dispatch
+from memory.services import dream_scheduler
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def enqueue_update(run_id: int) -> None:
     """Send a queued Dream run to the workers, behind a task that takes in what was just said."""
     DreamRun.objects.filter(pk=run_id).update(sent_at=Now())
     if not enqueue("chat.take_in", run_id):
-        dispatch.enqueue_run(run_id)
+        dream_scheduler.enqueue_run(run_id)
 
 
 def take_in_and_run(run_id: int) -> None:
@@ -126,7 +126,7 @@ def take_in_and_run(run_id: int) -> None:
     found = DreamRun.objects.filter(pk=run_id, state=DreamRun.State.QUEUED)
     for dream_run in found.select_related("workspace"):
         take_in(dream_run)
-        dispatch.enqueue_run(run_id)
+        dream_scheduler.enqueue_run(run_id)
 
 
 def take_in(dream_run: DreamRun) -> None:

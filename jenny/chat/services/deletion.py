@@ -30,8 +30,7 @@ from jenny.workspace import paths, retention, transactions
 from jenny.workspace.errors import WorkspaceError
 from memory.history import cursors, removal
 from memory.provenance import TURN
-from memory.services import origins
-from memory.services.dream import run_store
+from memory.services import dream_run_store, origins
 
 # Choices for the entries: keep them; delete those that Dream has not read; or first add what is
 # missing in the history.
@@ -184,7 +183,7 @@ def _take(chat: Conversation) -> int:
     if not taken:
         return chat.summarised_through
     removal.remove(root, own, timeout=_LOCK_SECONDS)
-    run_store.drop_digests(chat.workspace, sorted(taken))
+    dream_run_store.drop_digests(chat.workspace, sorted(taken))
     rows = chat.summaries.select_related("message")
     gone = [row for row in rows if taken.intersection(row.cursors)]
     chat.summaries.filter(pk__in=[row.pk for row in gone if taken.issuperset(row.cursors)]).delete()

@@ -14,9 +14,9 @@ from jenny.accounts.services.usage import why_calls_wait
 from jenny.chat.models import Conversation, Message
 from jenny.chat.services import consolidation, send_message
 from jenny.chat.services.publish import Publisher
-from memory.dream.reports import outcomes
+from memory.dream import report
 from memory.models import DreamRun
-from memory.services.dream import runs, start_run
+from memory.services import dream_runs, dream_scheduler
 
 PREFIX = "chat"
 _NAME = "/dream"
@@ -34,10 +34,10 @@ def run_dream(
         return message
     if not in_process:
         consolidation.enqueue_update(run.pk)
-        return outcomes.BEGUN
+        return report.BEGUN
     consolidation.take_in(run)
-    runs.execute_run(run.pk)
-    return runs.outcome_of(run).told
+    dream_runs.execute_run(run.pk)
+    return dream_runs.outcome_of(run).told
 
 
 def post_outcome(asker: str, message: str) -> None:
@@ -59,9 +59,9 @@ def _begun(chat: Conversation, argument: str, client_key: str) -> tuple[DreamRun
     """Return the started run, or the sentence that says why there is none."""
     if argument:
         typed = f"{_NAME} {argument}"
-        send_message.accept_command(chat, typed, outcomes.NO_ARGUMENT, client_key)
-        return None, outcomes.NO_ARGUMENT
-    if waits := outcomes.waits(why_calls_wait(chat.workspace)):
+        send_message.accept_command(chat, typed, report.NO_ARGUMENT, client_key)
+        return None, report.NO_ARGUMENT
+    if waits := report.waits(why_calls_wait(chat.workspace)):
         send_message.accept_command(chat, _NAME, waits, client_key)
         return None, waits
     run = None
@@ -69,17 +69,17 @@ def _begun(chat: Conversation, argument: str, client_key: str) -> tuple[DreamRun
         # One transaction, so that "Dreaming…" never appears without a run that reports its outcome.
         with transaction.atomic():
             command = send_message.add_message(chat, Message.Kind.COMMAND, _NAME, client_key)
-            reply = send_message.add_message(chat, Message.Kind.REPLY, outcomes.BEGUN)
+            reply = send_message.add_message(chat, Message.Kind.REPLY, report.BEGUN)
             asker = f"{PREFIX}:{chat.pk}:{reply.pk}"
             run = DreamRun.begin(chat.workspace, "manual", asker)
     except IntegrityError:
-        return None, outcomes.IS_RUNNING  # a repeated form, answered the first time
+        return None, report.IS_RUNNING  # a repeated form, answered the first time
     publisher = Publisher(chat)
     publisher.message(command)
     publisher.message(reply)
     if run is not None:
         return run, ""
-    asked = start_run.start_run(chat.workspace, "manual", asker)
+    asked = dream_scheduler.start_run(chat.workspace, "manual", asker)
     if asked.run is None:
         _say(chat, asked.message, f"dream:{reply.pk}")
     return asked.run, asked.message

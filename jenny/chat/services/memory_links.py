@@ -21,7 +21,7 @@ from jenny.search.words import QUERY_CHARS, Query, index_words, parse_query
 from jenny.workspace import diffs
 from jenny.workspace.errors import WorkspaceError
 from memory import suppression
-from memory.history.edited_entries import NONE, Gone
+from memory.history.edited_entries import NONE, EditedMessages
 from memory.history.entries import HistoryEntry
 from memory.models import TurnChange
 from memory.provenance import TURN, Anchor, SourceConversation, SourceMessage
@@ -203,13 +203,13 @@ def _url(row: Message) -> str:
     return reverse("chat:at", args=[row.conversation_id, row.pk])
 
 
-def messages_gone(root: Path) -> Gone:
+def messages_gone(root: Path) -> EditedMessages:
     """Return the messages of the workspace at *root* that are no longer in any thread."""
     folder = settings.JENNY_DATA.workspaces
     if root.parent not in {folder, folder.resolve()}:
         # The folder belongs to no workspace of this instance.
         return NONE
-    return Gone({(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)})
+    return EditedMessages({(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)})
 
 
 def _gone() -> models.QuerySet[Message, tuple[UUID, int, datetime]]:

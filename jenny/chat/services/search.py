@@ -46,7 +46,7 @@ from jenny.workspace import paths
 from jenny.workspace.redact import redact
 from memory import search_sources
 from memory.history import cursors
-from memory.recall import MOST, Found, Search, View, shown_lines
+from memory.recall import MOST, FoundPassage, PassageView, Search, shown_lines
 from memory.search_sources import CHAT, PROJECT_CHAT, VERSION, VersionSource, passages_of
 from memory.suppression import tombstones
 from memory.suppression.hide import visible_line
@@ -191,7 +191,9 @@ def search_for(conversation: Conversation) -> Search:
     return search_kinds
 
 
-def find_related(conversation: Conversation, message: str, tools: Sequence[str]) -> list[Found]:
+def find_related(
+    conversation: Conversation, message: str, tools: Sequence[str]
+) -> list[FoundPassage]:
     """Return the few earlier lines that have at least half of the words of a message, without what
     stands in the prompt or the conversation anyway.
 
@@ -212,7 +214,7 @@ def find_related(conversation: Conversation, message: str, tools: Sequence[str])
     if found.missing:
         log.info("search.index_is_behind", extra={"documents": found.missing})
     root = paths.real_root(workspace.root)
-    view = View(root, tombstones.state(root), found.hits)
+    view = PassageView(root, tombstones.state(root), found.hits)
     read_to = cursors.dream_cursor(workspace.root)
     close = [
         (hit, lines)
@@ -224,7 +226,7 @@ def find_related(conversation: Conversation, message: str, tools: Sequence[str])
         return []
     asked = frozenset(index_words([message.replace("\n", " ")])[0].split())
     known = _known_lines(conversation, tools)
-    related: list[Found] = []
+    related: list[FoundPassage] = []
     for hit, lines in close:
         for at, line in lines:
             terms = parse_query(_HEAD.sub("", line, count=1)).terms
@@ -234,7 +236,7 @@ def find_related(conversation: Conversation, message: str, tools: Sequence[str])
                 place = hit.kind, hit.place, hit.passage.anchors[at]
                 text = _cut_to_tokens(redact(line.strip()).text)
                 title = visible_line(view.state, hit.passage.title) or ""
-                related.append(Found(*place, text, hit.passage.day, title))
+                related.append(FoundPassage(*place, text, hit.passage.day, title))
                 break
     return related[:_RELATED_LINES]
 
@@ -244,7 +246,7 @@ def _cut_to_tokens(text: str) -> str:
     return one_line(text, max(1, len(text) * _RELATED_TOKENS // max(_RELATED_TOKENS, size)))
 
 
-def _close_lines(hit: Hit, words: int, view: View) -> list[tuple[int, str]]:
+def _close_lines(hit: Hit, words: int, view: PassageView) -> list[tuple[int, str]]:
     """Return the lines of a passage that fit a message of so many *words* well, best first."""
     least = max(_RELATED_WORDS, _RELATED_SHARE * words)
     lines = [(at, line) for at, line in shown_lines(hit, view).items() if hit.matches[at] >= least]
@@ -305,7 +307,7 @@ def _unseen(conversation: Conversation, hit: Hit) -> Hit | None:
     return replace(hit, passage=older, scores=scores, matches=hit.matches[:count])
 
 
-def passage_url(row: Found) -> str:
+def passage_url(row: FoundPassage) -> str:
     """Return the address of a passage, as near to its line as there is one."""
     if row.kind == search_sources.HISTORY:
         return reverse("chat:entry", args=[row.anchor])

@@ -42,7 +42,7 @@ from jenny.chat.services.turn_claims import (
 from jenny.chat.tools import toolbox_for
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
-from memory.recall import Found, describe_place
+from memory.recall import FoundPassage, describe_place
 from wikis.project import folder_of
 
 log = logging.getLogger(__name__)
@@ -189,7 +189,7 @@ def _inbox_of(
     return inbox
 
 
-def _describe_related(related: Sequence[Found]) -> str:
+def _describe_related(related: Sequence[FoundPassage]) -> str:
     rows = (f"{describe_place(one)}: {one_line(one.text, _SHOWN_CHARS)}" for one in related)
     return f"Also looked at: {'; '.join(rows)}"
 
@@ -208,7 +208,7 @@ def _not_begun(error: WorkspaceError | AgentError) -> loop.Outcome:
 
 def _add_related(
     claimed: Claimed, config: workspace_config.Config, zone: str, tools: Sequence[str]
-) -> list[Found]:
+) -> list[FoundPassage]:
     """Put the earlier lines that fit the newest message of a personal chat behind it. Without the
     search the turn goes on without them."""
     conversation = claimed.turn.conversation

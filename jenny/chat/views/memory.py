@@ -391,7 +391,7 @@ def _said(chat: Conversation | None, found: HistoryEntry) -> dict[str, Any]:
     rows = chat.messages.filter(
         pk__gte=found.messages[0], pk__lte=found.messages[1], kind__in=kinds, is_current=True
     )
-    if end := edited_entries.written(found):
+    if end := edited_entries.written_at(found):
         rows = rows.filter(created_at__lt=end)
     first = rows.prefetch_related("blocks").order_by("pk")[:LISTED]
     said = [Said(row, _excerpt(row)) for row in first]

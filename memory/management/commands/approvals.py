@@ -13,7 +13,7 @@ from jenny.accounts.services.json_command import (
     workspace_called,
 )
 from jenny.workspace.errors import WorkspaceError
-from memory.approvals.values import Hunk, LargePruneNotice, Outcome
+from memory.approvals.values import DecisionOutcome, Hunk, LargePruneNotice
 from memory.services import approvals
 from memory.skills import Skill
 
@@ -114,7 +114,7 @@ def _accept(workspace: Workspace, options: Answer) -> Answer:
             list(zip([row.hunk.id if row.hunk else 0 for row in made], made, strict=True))
         )
 
-    def accept(number: int) -> Outcome:
+    def accept(number: int) -> DecisionOutcome:
         hunk = approvals.find(workspace, number)
         seen = hunk.now if hunk is not None and options["over"] else None
         return approvals.accept_hunk(
@@ -145,11 +145,11 @@ def _numbers(workspace: Workspace, options: Answer) -> list[int]:
     return [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
 
 
-def _each(numbers: Sequence[int], verdict: Callable[[int], Outcome]) -> Answer:
+def _each(numbers: Sequence[int], verdict: Callable[[int], DecisionOutcome]) -> Answer:
     return _told_of([(number, verdict(number)) for number in numbers])
 
 
-def _told_of(outcomes: Sequence[tuple[int, Outcome]]) -> Answer:
+def _told_of(outcomes: Sequence[tuple[int, DecisionOutcome]]) -> Answer:
     """Describe the decisions.
 
     Raises:
@@ -200,7 +200,7 @@ def _prunes(workspace: Workspace, options: Answer) -> Answer:
     return {"message": told, "prunes": [asdict(row) for row in rows]}
 
 
-def _one(made: Outcome) -> Answer:
+def _one(made: DecisionOutcome) -> Answer:
     if not made.ok:
         raise CommandError(made.message)
     return {"message": made.message}

@@ -16,7 +16,7 @@ from jenny.workspace.files import Actor, open_workspace
 from memory import files
 from memory.dream.dry_run import DryRunResult
 from memory.models import DreamRun
-from memory.services.dream import dry_run, runs, start_run
+from memory.services import dream_runs, dream_scheduler
 
 # Statuses of a successful run.
 GOOD = frozenset({"completed", "nothing_new", "nothing_pending", "waiting"})
@@ -65,10 +65,10 @@ class Command(JSONCommand):
 
 def _rehearsed(workspace: Workspace, *, as_json: bool) -> dict[str, Any]:
     try:
-        found = dry_run.run_dry(workspace)
+        found = dream_runs.run_dry(workspace)
     except WorkspaceError as error:
         raise CommandError(error.message) from error
-    ok = found.status not in dry_run.FAILED
+    ok = found.status not in dream_runs.FAILED_STATUSES
     if not ok and not as_json:
         raise CommandError(found.message)
     told = found.json if as_json else {}
@@ -109,13 +109,13 @@ def _lines(found: DryRunResult) -> Iterator[str]:
 
 
 def _carried_out(workspace: Workspace) -> DreamRun:
-    asked = start_run.start_run(workspace, "command")
+    asked = dream_scheduler.start_run(workspace, "command")
     run = asked.run or asked.live
     if run is None or run.state != DreamRun.State.QUEUED:
         raise CommandError(asked.message)
-    runs.execute_run(run.pk)
+    dream_runs.execute_run(run.pk)
     # A worker may have claimed it, or this process was taken for dead.
-    return runs.outcome_of(run)
+    return dream_runs.outcome_of(run)
 
 
 def facts_of(run: DreamRun, before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.workspace import config
-from memory.approvals.values import SETTING, Hunk, Outcome
+from memory.approvals.values import SETTING, DecisionOutcome, Hunk
 from memory.services import approvals
 from settings_ui.views.memory.base_context import (
     WorkspaceContext,
@@ -120,7 +120,7 @@ def undo(request: HttpRequest) -> HttpResponseBase:
     return redirect("memory_approvals")
 
 
-def _undo_address(outcomes: Sequence[Outcome]) -> str:
+def _undo_address(outcomes: Sequence[DecisionOutcome]) -> str:
     """Return the address that undoes these acceptances; empty: it cannot be undone here."""
     numbers = [
         str(row.hunk.id)
@@ -158,7 +158,9 @@ def skill(request: HttpRequest) -> HttpResponseBase:
     return redirect("memory_approvals")
 
 
-def _decided(request: HttpRequest, mine: WorkspaceContext, hunk_id: int, verdict: str) -> Outcome:
+def _decided(
+    request: HttpRequest, mine: WorkspaceContext, hunk_id: int, verdict: str
+) -> DecisionOutcome:
     if verdict == "reject":
         return approvals.reject_hunk(mine.row, hunk_id, account=mine.account)
     if verdict == "never":

@@ -326,7 +326,9 @@ def places(mine: WorkspaceContext) -> list[tuple[str, str]]:
     """Return where a line can stand: the value of the choice, and its name on the page."""
     return [
         (f"{path}#{heading}", f"{TITLES[memory_files.BY_PATH[path].name]}: {heading or 'the top'}")
-        for path, heading in sorted(line_edits.places(mine.files), key=lambda row: _rank(row[0]))
+        for path, heading in sorted(
+            line_edits.list_headings(mine.files), key=lambda row: _rank(row[0])
+        )
     ]
 
 

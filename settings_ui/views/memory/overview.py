@@ -27,16 +27,15 @@ from jenny.workspace.diffs import read_unified
 from jenny.workspace.errors import PathRefused, WorkspaceError
 from jenny.workspace.file_cache import StampedFiles
 from memory.budgets import Gauge, gauge
-from memory.dream.outcome import counters
-from memory.dream.outcome.counters import ALARM_AT, Counters
+from memory.dream import outcome
+from memory.dream.outcome import ALARM_AT, Counters
 from memory.errors import CursorBroken
 from memory.files import CURSOR
 from memory.history import cursors, log, reader
 from memory.history.compaction import backlog_warning
 from memory.history.reader import HistoryScan
 from memory.models import DreamEntry, DreamRun
-from memory.services import approvals
-from memory.services.dream import run_store, scheduler, start_run
+from memory.services import approvals, dream_run_store, dream_scheduler
 from settings_ui import dream_pages
 from settings_ui.dream_pages import Word
 from settings_ui.views.memory.base_context import (
@@ -207,14 +206,14 @@ def _dream(workspace: Workspace) -> Dream:
     newest = list(runs[:2])
     live = next((run for run in newest if run.state != DreamRun.State.ENDED), None)
     last = next((run for run in newest if run.state == DreamRun.State.ENDED), None)
-    counted = counters.load(workspace.root)
+    counted = outcome.load_counters(workspace.root)
     is_dead = live is not None and DreamRun.dead().filter(pk=live.pk).exists()
     waiting = approvals.count(workspace)
     return Dream(
         state=_state(live, last, counted, waiting=waiting, is_dead=is_dead),
         live=live,
         last=last,
-        next_at=scheduler.shown(workspace, timezone.now()),
+        next_at=dream_scheduler.load_next_deadline(workspace, timezone.now()),
         counted=counted,
         waiting=waiting,
         is_dead=is_dead,
@@ -281,7 +280,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
 def dream_now(request: HttpRequest) -> HttpResponseBase:
     """Update the memory: take in what was just said, then run Dream."""
     mine = get_workspace_context(request)
-    asked = start_run.start_run(mine.row, "manual")
+    asked = dream_scheduler.start_run(mine.row, "manual")
     if asked.run is not None:
         consolidation.enqueue_update(asked.run.pk)
         return redirect("memory_run", asked.run.pk)
@@ -298,7 +297,7 @@ def offer_again(request: HttpRequest) -> HttpResponseBase:
     if request.POST.get("all") == "yes":
         aside = DreamEntry.objects.filter(workspace=mine.row, place=DreamEntry.Place.SET_ASIDE)
         named = set(aside.values_list("cursor", flat=True))
-    count = run_store.requeue_entries(mine.row, named) if named else 0
+    count = dream_run_store.requeue_entries(mine.row, named) if named else 0
     if count:
         what = "1 note" if count == 1 else f"{count:,} notes"
         messages.success(request, f"{what} will be tried again with the next update.")

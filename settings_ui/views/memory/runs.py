@@ -25,8 +25,7 @@ from jenny.workspace.versions.messages import Version
 from jenny.workspace.versions.undo import Step, Undone, UndoPlan, plan_undo
 from memory.approvals.values import Hunk
 from memory.models import DreamRun, StagedHunk
-from memory.services import approvals
-from memory.services.dream import run_store
+from memory.services import approvals, dream_run_store
 from memory.services.snapshots import store_of
 from memory.versions import left_out_lines, undo_run
 from settings_ui import dream_pages
@@ -235,7 +234,7 @@ def offer(request: HttpRequest, run_id: int) -> HttpResponseBase:
     run = run_of(mine, run_id)
     cursors = report.cursors_to_offer(mine.row, run)
     if cursors:
-        run_store.queue_entries(mine.row, cursors)
+        dream_run_store.queue_entries(mine.row, cursors)
         what = "1 note" if len(cursors) == 1 else f"{len(cursors):,} notes"
         messages.success(request, f"{what} will be tried again with the next update.")
     else:
@@ -376,7 +375,7 @@ def _try_again(mine: WorkspaceContext, done: Undone) -> bool:
     cursor = done.plan.cursor
     if cursor.entries and not cursor.moves:
         first, last = cursor.entries
-        run_store.queue_entries(mine.row, frozenset(range(first, last + 1)))
+        dream_run_store.queue_entries(mine.row, frozenset(range(first, last + 1)))
     return bool(cursor.entries)
 
 

@@ -178,8 +178,8 @@ def test_all_hunks_together_make_the_new_text_in_any_order():
         pieces = list(derive(USER, old, new))
         assert (merge.merge_hunks(old, pieces).text or "").rstrip() == new.rstrip()
         rng.shuffle(pieces)
-        said = sorted(filter(None, diff.lines_of(accept(old, pieces))))
-        wanted = sorted(filter(None, diff.lines_of(new)))
+        said = sorted(filter(None, diff.split_lines(accept(old, pieces))))
+        wanted = sorted(filter(None, diff.split_lines(new)))
         assert [row for row in said if row.strip().startswith("-")] == [
             row for row in wanted if row.strip().startswith("-")
         ]

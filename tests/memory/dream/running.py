@@ -10,8 +10,7 @@ from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.workspace import seed
 from jenny.workspace.files import Actor, open_workspace
 from memory import write_rules
-from memory.dream.batching import batch
-from memory.dream.prompts import prompt
+from memory.dream import batch, prompt
 from memory.dream.tools import Reminder, WriteSession, toolbox
 from memory.dream.values import Batch
 from memory.history.entries import HistoryEntry
@@ -59,7 +58,7 @@ def run(root: Path, shown: Batch, url: str, **limits: Any) -> tuple[WriteSession
     with CancellationToken() as watch:
         outcome = loop.run(
             provider=Provider(Endpoint(url, "a-key"), Preset(name="m", model="m")),
-            system=prompt.system(root, batch=shown).wire(),
+            system=prompt.system_prompt(root, batch=shown).wire(),
             history=[prompt.first_message(shown, root)],
             toolbox=toolbox(session, watch=watch),
             listener=Heard(reminder),

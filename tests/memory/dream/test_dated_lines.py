@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from jenny.agent.errors import ToolProblem
-from memory.dream.prompts import prompt
-from memory.dream.tools.drafts import Step
+from memory.dream import prompt
+from memory.dream.drafts import EditStep
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 
 TODAY = dt.datetime.now(dt.UTC).date()
@@ -27,7 +27,7 @@ def root(tmp_path: Path) -> Path:
 def without(root: Path, text: str, *, said: str = "", instead: str = "") -> str:
     """MEMORY.md after a run that took a line out of it, by an entry that says *said*."""
     shown = batch_of(entry(12, said or "- [durable] The boat is red."))
-    step = Step("memory/MEMORY.md", lambda old: (old or "").replace(f"{text}\n", instead))
+    step = EditStep("memory/MEMORY.md", lambda old: (old or "").replace(f"{text}\n", instead))
     hand_of(root, shown).write("edit_file", [step], [12])
     return (root / "memory" / "MEMORY.md").read_text()
 
@@ -43,7 +43,7 @@ def test_runs_are_told_the_time_and_which_days_have_passed(root: Path) -> None:
         passed, _, ahead = text.partition("still to come")
         assert PASSED[2:] in passed
         assert AHEAD[2:] in ahead
-    assert "Now: " not in prompt.system(root, batch=shown).text
+    assert "Now: " not in prompt.system_prompt(root, batch=shown).text
     assert "Monday 2026-11-02 10:00" in shown.fenced_text
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from jenny.agent.demo import DemoServer, serve
 from memory import archive
-from memory.dream.reports import report
+from memory.dream import report
 from memory.history import summary_answer
 from tests.memory.dream.running import batch_of, entry, new_root, run
 

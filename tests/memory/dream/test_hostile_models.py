@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory.dream.reports import report
+from memory.dream import report
 from memory.dream.values import Batch
 from memory.history import summary_answer
 from tests.memory.dream.running import batch_of, entry, new_root, run

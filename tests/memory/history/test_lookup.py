@@ -77,7 +77,7 @@ def test_what_was_edited_away_is_passed_over(root, monkeypatch):
     gone = {("a", 9): datetime(2020, 1, 1, tzinfo=UTC)}
     monkeypatch.setattr(edited_entries, "_ASKED", [])
     edited_entries.register(
-        lambda at: edited_entries.Gone(gone) if at == root else edited_entries.NONE
+        lambda at: edited_entries.EditedMessages(gone) if at == root else edited_entries.NONE
     )
     entries = reader.read_pending(root).entries
     assert edited_entries.cursors(root, entries) == set(away)

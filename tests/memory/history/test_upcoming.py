@@ -124,7 +124,7 @@ def test_a_note_keeps_its_day(root: Path) -> None:
     for text, given in ((f"The bill is due on {day}.", ""), ("The dentist waits.", str(day))):
         done = notes.remember(root, text, day=given)
         assert done.entry.content == f"- [permanent, dated {day}] {text}"
-        assert notes.said(done.entry) == text
+        assert notes.note_text(done.entry) == text
     assert "[permanent] Born" in notes.remember(root, "Born on 3 May 1990.").entry.content
     with pytest.raises(NotRemembered, match="no day"):
         notes.remember(root, "The bill.", day="Friday")

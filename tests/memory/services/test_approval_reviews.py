@@ -8,8 +8,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
 from memory import archive
 from memory.models import DreamRun
-from memory.services import approvals
-from memory.services.dream import recovery, runs
+from memory.services import approvals, dream_recovery, dream_runs
 from tests.memory.services.test_approval_edges import TEN
 from tests.memory.services.test_review import archived, edit, make_due, write
 from tests.model_server import Call
@@ -68,11 +67,11 @@ def test_a_killed_run_is_told_of_like_any_other(dreams):
     """Its process dies after it has taken most of a file out: whoever takes it over tells of it."""
     write(dreams, TEXT)
     run = DreamRun.begin(dreams.workspace, "manual")
-    claimed = DreamRun.claim(run.pk, runs.holder(), 600)
+    claimed = DreamRun.claim(run.pk, dream_runs.holder(), 600)
     mine = open_workspace(dreams.root, Actor("dream", run=claimed.name, sources=(1,)))
     mine.write(MEMORY, TEXT.replace("".join(f"- {line}\n" for line in TEN[:9]), "").encode())
     DreamRun.objects.filter(pk=run.pk).update(heartbeat_at=Now() - timedelta(minutes=5))
-    recovery.recover_runs()
+    dream_recovery.recover_runs()
     (found,) = approvals.large_prunes(dreams.workspace)
     assert (found.run_id, len(found.lines)) == (run.pk, 9)
     assert approvals.bring_all_back(dreams.workspace, run.pk, account=None).ok

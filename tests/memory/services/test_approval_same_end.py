@@ -74,7 +74,7 @@ def made(workspace: Workspace, mode: str, text: str, acts: list, rng: random.Ran
         open_workspace(workspace.root, Actor("dream", run=run.name)),
         batch_of(entry(1, "\n".join(f"- [durable] {text}" for text in texts_of(acts)))),
         run=run.name,
-        shelf=DjangoProposalStore(run, mode),
+        proposals=DjangoProposalStore(run, mode),
     )
     box = toolbox(session)
     for name, arguments in acts:

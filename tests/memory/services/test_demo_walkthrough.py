@@ -2,8 +2,7 @@
 
 from jenny.workspace.write_rules import Actor
 from memory import archive
-from memory.dream.outcome import counters
-from memory.dream.reports import report
+from memory.dream import outcome, report
 from tests.support.dreams import MEMORY, add, finish
 
 
@@ -99,8 +98,8 @@ def test_a_review_can_be_watched(dreams, settings):
         "- Drinks coffee black, at seven.\n- The server runs on Debian.\n"
         "- Likes rye bread and long walks by the river.\n"
     )
-    counters.store(
-        dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
+    outcome.store_counters(
+        dreams.root, outcome.Counters(runs_since_review=12), Actor("pipeline", run="test")
     )
     run = dreams.run()
     assert run.review["status"] == "completed", run.told
@@ -114,7 +113,7 @@ def test_a_review_can_be_watched(dreams, settings):
     assert first.startswith("Review: ")
     assert "1 fact moved to the archive: `" in first
     assert "Nothing to do." in run.told
-    counters.store(
-        dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
+    outcome.store_counters(
+        dreams.root, outcome.Counters(runs_since_review=12), Actor("pipeline", run="test")
     )
     assert dreams.run().review["status"] == "no_change"

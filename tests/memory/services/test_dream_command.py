@@ -9,9 +9,9 @@ from django.test import Client
 
 from jenny.chat.models import Conversation, Message
 from jenny.chat.services import commands
-from memory.dream.reports import notifications
+from memory.dream import report
 from memory.models import DreamRun
-from memory.services.dream import start_run
+from memory.services import dream_scheduler
 from tests.model_server import Fail
 from tests.support.dreams import MEMORY, add, batch_of, finish
 
@@ -47,7 +47,7 @@ def test_the_command_fails_when_dream_does_not_get_on(dreams, capsys):
     with pytest.raises(CommandError, match="Dream failed"):
         command(capsys)
     assert json.loads(command(capsys, "--json"))["ok"] is False
-    run = start_run.start_run(dreams.workspace, "manual").run
+    run = dream_scheduler.start_run(dreams.workspace, "manual").run
     DreamRun.claim(run.pk, "somebody", 600)
     with pytest.raises(CommandError, match="already running"):
         command(capsys)
@@ -67,7 +67,7 @@ def test_the_chat_gets_one_outcome(dreams):
         "Nothing to do"
     )
     run = DreamRun.objects.get()
-    notifications.notify_requester(run.asker, run.told)
+    report.notify_requester(run.asker, run.told)
     assert [text.split(".")[0] for text in replies(chat)] == ["Dreaming…", "Nothing to do"]
     told = commands.run_command(chat, commands.parse("/dream budget 5000"), in_process=True)
     assert "/settings/memory/" in told
@@ -77,13 +77,9 @@ def test_the_chat_gets_one_outcome(dreams):
 def test_an_outcome_outlives_its_conversation(dreams):
     """Who asked may be gone by then; the alarm is told where the person was last."""
     chat = Conversation.objects.create(workspace=dreams.workspace)
-    notifications.notify_requester(f"chat:{dreams.workspace.pk}:1", "Gone.")
-    notifications.announce_outcome(
-        str(dreams.workspace.pk), "dream:9:failures", "Dream has failed."
-    )
-    notifications.announce_outcome(
-        str(dreams.workspace.pk), "dream:9:failures", "Dream has failed."
-    )
+    report.notify_requester(f"chat:{dreams.workspace.pk}:1", "Gone.")
+    report.announce_outcome(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
+    report.announce_outcome(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
     assert replies(chat) == ["Dream has failed."]
 
 

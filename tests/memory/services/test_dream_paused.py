@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from jenny.accounts.services import usage
 from jenny.workspace import config
-from memory.dream.outcome import counters
+from memory.dream import outcome
 from memory.models import DreamRun, DreamSchedule
-from memory.services.dream import scheduler, start_run
+from memory.services import dream_scheduler
 from tests.support.dreams import MEMORY, add, finish
 
 
@@ -39,15 +39,15 @@ def test_a_run_that_is_paused_in_the_middle_is_made_up_for(dreams, monkeypatch):
     assert "- The bees are fed on Mondays." in dreams.text()
     assert run.commits
     assert dreams.cursor == 0
-    assert dreams.counters == counters.Counters()
-    assert start_run.start_run(dreams.workspace, "manual").run is None
+    assert dreams.counters == outcome.Counters()
+    assert dream_scheduler.start_run(dreams.workspace, "manual").run is None
 
     DreamSchedule.objects.filter(pk=dreams.workspace.pk).delete()
-    scheduler.keep_schedule(dreams.workspace, timezone.now())
+    dream_scheduler.keep_schedule(dreams.workspace, timezone.now())
     pause(dreams, on=False)
-    scheduler.catch_up(dreams.workspace)
+    dream_scheduler.catch_up(dreams.workspace)
     begun: list[int] = []
-    scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=1))
+    dream_scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=1))
     assert len(begun) == 1
     DreamRun.objects.filter(pk=begun[0]).delete()
     dreams.model.script(finish(saved=[one]))
@@ -58,19 +58,19 @@ def test_a_run_that_is_paused_in_the_middle_is_made_up_for(dreams, monkeypatch):
 
 def test_what_comes_due_meanwhile_is_put_off(dreams):
     """The clock begins nothing while calls are paused, and begins once when they are resumed."""
-    scheduler.keep_schedule(dreams.workspace, timezone.now())
+    dream_scheduler.keep_schedule(dreams.workspace, timezone.now())
     rows = DreamSchedule.objects.filter(pk=dreams.workspace.pk)
     begun: list[int] = []
 
     def tick_later() -> None:
         rows.update(next_dream_at=timezone.now())
-        scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=5))
+        dream_scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=5))
 
     pause(dreams, on=True)
     assert usage.why_calls_wait(dreams.workspace)
     tick_later()
     assert not begun
-    assert rows.get().next_dream_at <= timezone.now() + scheduler.PAUSED_FOR * 2
+    assert rows.get().next_dream_at <= timezone.now() + dream_scheduler.PAUSED_FOR * 2
     pause(dreams, on=False)
     tick_later()
     assert len(begun) == 1

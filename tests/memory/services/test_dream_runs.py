@@ -12,16 +12,14 @@ from jenny.agent.cancellation import OPEN_TOKENS
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.history import open_history
-from memory.dream import finalize
-from memory.dream.batching import selection
-from memory.dream.outcome import counters
-from memory.dream.run_input import LeaseLost
+from memory.dream import batch, outcome
+from memory.dream import run as dream_run
+from memory.dream.run_context import LeaseLost
 from memory.history import log
 from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
-from memory.services import approvals
-from memory.services.dream import recovery, run_store, runs, start_run
-from memory.services.dream.lease import lease_key
+from memory.services import approvals, dream_recovery, dream_run_store, dream_runs, dream_scheduler
+from memory.services.dream_recovery import lease_key
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.chat import is_summary
 from tests.support.dreams import MEMORY, add, batch_of, finish, is_review, results
@@ -56,7 +54,7 @@ def test_what_was_said_becomes_a_line(dreams):
         assert (version.subject, version.cursor) == ("dream: manual run", (0, one))
         assert {row.path for row in versions.changes(version)} == {MEMORY, "memory/.dream_cursor"}
     assert "The bees are fed on Mondays." in run.report["markdown"]
-    assert runs.execute_run(run.pk) is None
+    assert dream_runs.execute_run(run.pk) is None
     assert DreamRun.objects.count() == 1
 
 
@@ -96,7 +94,7 @@ def test_nothing_to_process_says_why(dreams):
     assert "at once with `/dream`" in run.message
     assert not dreams.model.requests
     assert not run.commits
-    assert dreams.counters == counters.Counters(runs_since_review=1)
+    assert dreams.counters == outcome.Counters(runs_since_review=1)
 
 
 def test_twenty_five_entries_take_two_runs(dreams):
@@ -267,7 +265,7 @@ def test_given_up_at_the_fourth_time(dreams):
     assert dreams.run().status == "completed"
     assert DreamState.objects.get().alarms == []
     assert DreamEntry.objects.get().place == "set_aside"
-    assert run_store.requeue_entries(dreams.workspace, {bad}) == 1
+    assert dream_run_store.requeue_entries(dreams.workspace, {bad}) == 1
     assert "POISON" in batch_of(dreams.shown()[-1]) or dreams.run().status == "failed"
     assert "shown again" in batch_of(dreams.shown()[-1])
 
@@ -277,7 +275,7 @@ def test_what_breaks_every_time_is_given_up(dreams, monkeypatch):
     after four runs, with the alarm."""
     bad, good = dreams.say("- [durable] POISON", "- [durable] Good.")
     dreams.model.always(batch_of, "I know.")
-    whole, before = selection.in_files, dreams.text()
+    whole, before = batch.find_in_files, dreams.text()
     fill(dreams, 2_850)
 
     def breaking(root, shown, text):
@@ -285,7 +283,7 @@ def test_what_breaks_every_time_is_given_up(dreams, monkeypatch):
             raise ZeroDivisionError
         return whole(root, shown, text)
 
-    monkeypatch.setattr(selection, "in_files", breaking)
+    monkeypatch.setattr(dream_run, "find_in_files", breaking)
     assert [dreams.run().status for _ in range(4)] == ["failed"] * 3 + ["gave_up"]
     assert dreams.cursor == bad
     assert DreamEntry.objects.get(place="set_aside").cursor == bad
@@ -371,17 +369,17 @@ def test_a_foreign_write_makes_parts(dreams):
 def test_a_dead_run_is_taken_over_when_somebody_asks(dreams, valkey):
     """The second one is turned away while the first lives; once its heart stands still it is
     ended as interrupted, and the next begins."""
-    first = start_run.start_run(dreams.workspace, "manual").run
-    assert "waits for its turn" in start_run.start_run(dreams.workspace, "manual").message
+    first = dream_scheduler.start_run(dreams.workspace, "manual").run
+    assert "waits for its turn" in dream_scheduler.start_run(dreams.workspace, "manual").message
     claimed = DreamRun.claim(first.pk, "somebody", 600)
     assert claimed.may_write()
-    assert "already running" in start_run.start_run(dreams.workspace, "manual").message
-    recovery.recover_runs()
+    assert "already running" in dream_scheduler.start_run(dreams.workspace, "manual").message
+    dream_recovery.recover_runs()
     assert claimed.may_write()
     assert notices.all_notices(dreams.workspace) == []
     DreamRun.objects.update(heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1))
     assert "no longer answers" in notices.all_notices(dreams.workspace)[0].text
-    follower = start_run.start_run(dreams.workspace, "manual").run
+    follower = dream_scheduler.start_run(dreams.workspace, "manual").run
     assert follower is not None
     claimed.refresh_from_db()
     assert (claimed.state, claimed.status) == ("ended", "interrupted")
@@ -396,12 +394,12 @@ def test_runs_that_die_raise_the_alarm(dreams):
     """Four in a row whose process died are an alarm, with the cause; the first that gets on ends
     it."""
     for _ in range(4):
-        run = start_run.start_run(dreams.workspace, "manual").run
+        run = dream_scheduler.start_run(dreams.workspace, "manual").run
         assert DreamRun.claim(run.pk, "somebody", 600)
         DreamRun.objects.filter(state="running").update(
             heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1)
         )
-        recovery.recover_runs()
+        dream_recovery.recover_runs()
     (alarm,) = notices.all_notices(dreams.workspace)
     assert alarm.text.startswith("Dream has failed 4 times in a row.")
     assert "has died" in alarm.text
@@ -598,13 +596,13 @@ def test_what_a_run_used_is_kept_while_it_runs(dreams, monkeypatch):
     def killed(*_):
         raise LeaseLost
 
-    monkeypatch.setattr(finalize, "finalize_run", killed)
-    run = start_run.start_run(dreams.workspace, "manual").run
-    assert runs.execute_run(run.pk) is None
+    monkeypatch.setattr(dream_run, "finalize_run", killed)
+    run = dream_scheduler.start_run(dreams.workspace, "manual").run
+    assert dream_runs.execute_run(run.pk) is None
     run.refresh_from_db()
     assert run.state == DreamRun.State.RUNNING
     settings = config.load_config(dreams.root)
-    used = runs.used_today(dreams.workspace, settings)
+    used = dream_runs.used_today(dreams.workspace, settings)
     assert used == run.tokens > 0
     dreams.set(maxTokensPerDay=used)
     DreamRun.objects.update(state="ended", ended_at=Now())

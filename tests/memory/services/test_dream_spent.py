@@ -5,9 +5,9 @@ from datetime import timedelta
 from django.utils import timezone
 
 from jenny.accounts.models import Account, UsageDay
-from memory.dream.outcome import counters
+from memory.dream import outcome
 from memory.models import DreamRun, DreamSchedule
-from memory.services.dream import scheduler, start_run
+from memory.services import dream_scheduler
 from tests.support.dreams import MEMORY, add, finish
 
 
@@ -28,19 +28,19 @@ def test_a_run_ends_at_the_limit_and_is_made_up_for(dreams):
     assert "Today's limit on what models may use is reached" in run.message
     assert "- The bees are fed on Mondays." in dreams.text()
     assert dreams.cursor == 0
-    assert dreams.counters == counters.Counters()
+    assert dreams.counters == outcome.Counters()
     assert set(UsageDay.objects.values_list("kind", flat=True)) == {"dream"}
-    asked = start_run.start_run(dreams.workspace, "manual")
+    asked = dream_scheduler.start_run(dreams.workspace, "manual")
     assert asked.run is None
     assert "limit of 1 token is used up" in asked.message
     DreamSchedule.objects.filter(pk=dreams.workspace.pk).delete()
-    scheduler.keep_schedule(dreams.workspace, timezone.now())
+    dream_scheduler.keep_schedule(dreams.workspace, timezone.now())
     DreamSchedule.objects.update(next_dream_at=timezone.now() - timedelta(minutes=1))
     begun: list[int] = []
-    assert scheduler.start_due_runs(begun.append, timezone.now()) == 0
+    assert dream_scheduler.start_due_runs(begun.append, timezone.now()) == 0
     limit(dreams, None)
-    scheduler.catch_up(dreams.workspace)
-    assert scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=1)) == 1
+    dream_scheduler.catch_up(dreams.workspace)
+    assert dream_scheduler.start_due_runs(begun.append, timezone.now() + timedelta(seconds=1)) == 1
     DreamRun.objects.filter(pk=begun[0]).delete()
     dreams.model.script(finish(saved=[one]))
     assert dreams.run().status in {"completed", "nothing_new"}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from memory.dream.outcome.counters import Counters
+from memory.dream.outcome import Counters
 from memory.services import approvals
 from tests.memory.services.test_review import archived, edit, make_due, write
 from tests.model_server import Call

@@ -12,8 +12,8 @@ from jenny.accounts.models import Job
 from jenny.workspace import config
 from jenny.workspace.write_rules import Actor
 from memory import tasks
-from memory.dream.outcome import counters
-from memory.services.dream import dry_run
+from memory.dream import outcome
+from memory.services import dream_runs
 from tests.memory.services.test_review import archived, write
 from tests.model_server import Fail
 from tests.support.chat import is_summary
@@ -61,8 +61,8 @@ def test_a_dry_run_tells_all_and_writes_nothing(dreams, capsys):
     dreams.model.script(finish(saved=[first]))
     assert dreams.run().status == "completed"
     write(dreams, dreams.text() + "- Dentist on 2 March 2025.\n")
-    counters.store(
-        dreams.root, counters.Counters(runs_since_review=12), Actor("pipeline", run="test")
+    outcome.store_counters(
+        dreams.root, outcome.Counters(runs_since_review=12), Actor("pipeline", run="test")
     )
     one, two = dreams.say("- [durable] The bees are fed on Mondays.", "- [ephemeral] Rain.")
     (raw,) = dreams.say("[RAW] user: I keep bees", kind="raw")
@@ -78,7 +78,7 @@ def test_a_dry_run_tells_all_and_writes_nothing(dreams, capsys):
     dreams.model.token_count = 4_321
     script()
     before = state(dreams)
-    told = dry_run.run_dry(dreams.workspace)
+    told = dream_runs.run_dry(dreams.workspace)
     assert state(dreams) == before
     assert told.status == "completed", told
     assert told.message.startswith(
@@ -117,7 +117,7 @@ def test_only_the_estimate(dreams):
     said."""
     dreams.say("- [durable] The bees are fed on Mondays.")
     before = state(dreams)
-    told = dry_run.run_dry(dreams.workspace, asks=False)
+    told = dream_runs.run_dry(dreams.workspace, asks=False)
     assert state(dreams) == before
     assert told.status == "estimated"
     assert len(told.entries) == 1
@@ -139,7 +139,7 @@ def test_with_approval_it_goes_on_from_what_waits(dreams):
     dreams.model.script(add("- The bees are fed on Mondays.", two))
     dreams.model.script(finish(saved=[two]))
     before = state(dreams)
-    told = dry_run.run_dry(dreams.workspace)
+    told = dream_runs.run_dry(dreams.workspace)
     assert state(dreams) == before
     assert told.status == "waiting", told
     assert "+- The bees are fed" in told.diffs[MEMORY]
@@ -166,7 +166,7 @@ def test_the_command_and_the_job(dreams, capsys):
     assert dreams.cursor == 0
 
     dreams.model.script(finish(not_kept=[one]))
-    job = Job.ask(dreams.workspace, dreams.workspace.owner, dry_run.KIND, {})
+    job = Job.ask(dreams.workspace, dreams.workspace.owner, dream_runs.DRY_RUN_KIND, {})
     tasks.rehearse(job.pk)
     job.refresh_from_db()
     assert (job.state, job.result["status"]) == ("done", "nothing_new")
@@ -174,4 +174,4 @@ def test_the_command_and_the_job(dreams, capsys):
     dreams.model.always(batch_of, Fail(401))
     with pytest.raises(CommandError, match="key"):
         call_command("dream", "--dry-run")
-    assert dreams.counters == counters.Counters()
+    assert dreams.counters == outcome.Counters()

@@ -6,11 +6,10 @@ from django.core.management import call_command
 from jenny.workspace.versions.history import open_history
 from jenny.workspace.write_rules import Actor
 from memory import archive
-from memory.dream.outcome import counters
-from memory.dream.outcome.counters import Counters
+from memory.dream import outcome
+from memory.dream.outcome import Counters
 from memory.models import DreamRun, DreamState
-from memory.services import origins
-from memory.services.dream import recovery
+from memory.services import dream_recovery, origins
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.dreams import MEMORY, add, batch_of, finish, is_review, results
 
@@ -19,7 +18,7 @@ DUE = Counters(runs_since_review=12)
 
 def make_due(dreams, **counts):
     """Let the next run begin with these counts."""
-    counters.store(
+    outcome.store_counters(
         dreams.root, Counters(**({"runs_since_review": 12} | counts)), Actor("pipeline", run="test")
     )
 
@@ -287,12 +286,12 @@ def test_a_process_that_dies_in_a_review(dreams):
     from jenny.workspace import config
     from jenny.workspace.files import open_workspace
     from memory.models.dream import DEAD_AFTER
-    from memory.services.dream import runs, start_run
-    from memory.services.dream.run_store import DjangoRunStore
+    from memory.services import dream_runs, dream_scheduler
+    from memory.services.dream_run_store import DjangoRunStore
 
     write(dreams, "# Memory\n\n- One.\n- Two.\n")
     make_due(dreams)
-    queued = start_run.start_run(dreams.workspace, "manual").run
+    queued = dream_scheduler.start_run(dreams.workspace, "manual").run
     run = DreamRun.claim(queued.pk, "somebody", 600)
     store = DjangoRunStore(run)
     store.began(0, "")
@@ -301,11 +300,11 @@ def test_a_process_that_dies_in_a_review(dreams):
     open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- One.\n")
     store.spent(Usage(input=70, output=7))
     DreamRun.objects.update(heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1))
-    recovery.recover_runs()
+    dream_recovery.recover_runs()
     run.refresh_from_db()
     assert (run.status, run.review["status"]) == ("interrupted", "failed")
     assert dreams.counters == Counters(runs_since_review=11, failures=1)
-    assert runs.used_today(dreams.workspace, config.load_config(dreams.root)) == 77
+    assert dream_runs.used_today(dreams.workspace, config.load_config(dreams.root)) == 77
     with open_history(dreams.root) as versions:
         assert versions.log(limit=1)[0].subject == "dream: interrupted run"
     assert run.archived
@@ -339,15 +338,17 @@ def test_a_pass_that_lost_its_run_writes_nothing(dreams):
     from jenny.workspace.errors import WriteRefused
     from jenny.workspace.files import open_workspace
     from memory.models.dream import DEAD_AFTER
-    from memory.services.dream import start_run
-    from memory.services.dream.run_store import held
+    from memory.services import dream_scheduler
+    from memory.services.dream_run_store import held
 
-    run = DreamRun.claim(start_run.start_run(dreams.workspace, "manual").run.pk, "somebody", 600)
+    run = DreamRun.claim(
+        dream_scheduler.start_run(dreams.workspace, "manual").run.pk, "somebody", 600
+    )
     actor = Actor("review", run=f"{run.name}:review")
     with held(run):
         open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- One.\n")
         DreamRun.objects.update(heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1))
-        recovery.recover_runs()
+        dream_recovery.recover_runs()
         with pytest.raises(WriteRefused) as refused:
             open_workspace(dreams.root, actor).write(MEMORY, b"# Memory\n\n- Two.\n")
     assert refused.value.rule == "epoch"

@@ -13,11 +13,11 @@ import pytest
 from django.db.models.functions import Now
 
 from jenny.workspace.files import Actor, open_workspace
-from memory.dream.outcome import counters
+from memory.dream import outcome
 from memory.models import DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
-from memory.services.dream import recovery, start_run
-from memory.services.dream.run_store import DjangoRunStore
+from memory.services import dream_recovery, dream_scheduler
+from memory.services.dream_run_store import DjangoRunStore
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.dreams import MEMORY, add, batch_of, finish, is_review
 
@@ -194,24 +194,24 @@ class Sixty:
     def crash(self, due, *, in_review, how):
         """A run whose process dies: in its review, or in its batch after the review ended so."""
         dreams = self.dreams
-        queued = start_run.start_run(dreams.workspace, "manual").run
+        queued = dream_scheduler.start_run(dreams.workspace, "manual").run
         run = DreamRun.claim(queued.pk, "somebody", 600)
         store = DjangoRunStore(run)
         store.began(dreams.cursor, "")
-        found = counters.review_due(counters.load(dreams.root), self.oracle.every)
+        found = outcome.review_due(outcome.load_counters(dreams.root), self.oracle.every)
         assert found == due
         if due:
             store.reviewing(found)
         if due and not in_review:
             # The pass itself was over, which the row says, and the counters do not say yet.
-            from memory.dream.review.result import ReviewResult
+            from memory.dream.values import ReviewResult
 
             statuses = {"shrinks": "completed", "finds nothing": "no_change"}
             store.reviewed(ReviewResult(due=found, status=statuses.get(how, "failed")))
         DreamRun.objects.filter(pk=run.pk).update(
             heartbeat_at=Now() - DEAD_AFTER - timedelta(seconds=1)
         )
-        recovery.recover_runs()
+        dream_recovery.recover_runs()
         run.refresh_from_db()
         assert run.status == "interrupted"
         return run
@@ -237,7 +237,7 @@ def test_what_is_counted_in_many_runs(dreams, caplog, seed, every, count):
         run, kind, due, how = sixty.step(caplog)
         oracle = sixty.oracle
         where = f"run {number}: {kind}, {due or 'no'} review ({how}); {run.told}"
-        written = json.loads((dreams.root / counters.PATH).read_text())
+        written = json.loads((dreams.root / outcome.COUNTERS_PATH).read_text())
         assert written == {
             "runs_since_review": oracle.since_review,
             "stuck_runs": oracle.stuck,

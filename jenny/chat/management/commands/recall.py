@@ -13,7 +13,7 @@ from jenny.workspace.write_rules import Actor
 from memory import archive, recall, suppression
 from memory.archive import Archived, Standing
 from memory.history import reader
-from memory.recall import Found, describe_place, format_plain
+from memory.recall import FoundPassage, describe_place, format_plain
 
 SHOWN = 300
 
@@ -61,7 +61,7 @@ class Command(JSONCommand):
         }
 
 
-def _line(found: Found, standing: Mapping[str, Standing]) -> str:
+def _line(found: FoundPassage, standing: Mapping[str, Standing]) -> str:
     row = found.fact
     if row is None:
         return f"{describe_place(found)}: {_short(found.text)}"

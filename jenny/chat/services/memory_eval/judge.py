@@ -30,7 +30,7 @@ from jenny.workspace.content import read_text
 from memory import facts, files, skills, text_similarity
 from memory.fact_words import WordSet, share, words_of
 from memory.recall import format_plain, recall
-from memory.services.dream import runs, start_run
+from memory.services import dream_runs, dream_scheduler
 
 # Plays a story through the product's own services, at the story's own time.
 #
@@ -126,8 +126,8 @@ def _talk(
 
 def _dream(played: Played) -> None:
     for number in range(_MOST_RUNS):
-        asked = start_run.start_run(played.workspace, "scheduled")
-        run = runs.execute_run(asked.run.pk) if asked.run else None
+        asked = dream_scheduler.start_run(played.workspace, "scheduled")
+        run = dream_runs.execute_run(asked.run.pk) if asked.run else None
         status = run.status if run else asked.message or "not run"
         if number and status == "nothing_pending":
             return

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory.dream.batching.batch import MOST_CHARS, PIECE_CHARS, BatchInput, build_batch, pieces
+from memory.dream.batch import MOST_CHARS, PIECE_CHARS, BatchInput, build_batch, split_pieces
 from memory.history.entries import HistoryEntry
 
 
@@ -37,7 +37,7 @@ def entries(*texts, first=1, kind=""):
 def test_pieces_are_the_text_and_part_no_character(text):
     """Put together they are the text; each is short, and none begins inside what is seen as one
     character."""
-    found = pieces(text)
+    found = split_pieces(text)
     assert "".join(found) == text
     assert all(0 < len(piece) <= PIECE_CHARS for piece in found) or not text
     for piece in found[1:]:
@@ -127,7 +127,7 @@ def test_pieces_are_cut_between_facts():
     """A fact stands in one piece whole, unless it is longer than a piece by itself."""
     facts = [f"- [durable] Fact {number}: {'word ' * 40}end.\n  and goes on" for number in range(9)]
     long = f"- [durable] {'word ' * 300}end."
-    found = pieces("\n".join([*facts, long, facts[0]]))
+    found = split_pieces("\n".join([*facts, long, facts[0]]))
     assert "".join(found) == "\n".join([*facts, long, facts[0]])
     assert all(any(fact in piece for piece in found) for fact in facts)
     assert all(len(piece) <= PIECE_CHARS for piece in found)

@@ -3,9 +3,9 @@
 from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import AgentError
 from jenny.workspace.files import Actor, open_workspace
-from memory.dream.batching.digester import Digester
 from memory.history import log
 from memory.history.consolidator import Reply
+from memory.history.digest import Digester
 from memory.history.entries import NewHistoryEntry
 from tests.memory.dream.running import new_root
 

@@ -5,15 +5,15 @@ import json
 import pytest
 
 from jenny.workspace.write_rules import Actor
-from memory.dream.outcome import counters
-from memory.dream.outcome.counters import Counters
+from memory.dream import outcome
+from memory.dream.outcome import Counters
 
 ZEROS = Counters()
 
 
-def count(before, course, *, is_empty=None, gave_up=False):
+def count(before, progress, *, is_empty=None, gave_up=False):
     """The counts after a run."""
-    return counters.after(before, course, is_empty=is_empty, gave_up=gave_up)
+    return outcome.count_run(before, progress, is_empty=is_empty, gave_up=gave_up)
 
 
 def test_each_course_counts_as_it_should():
@@ -28,32 +28,32 @@ def test_each_course_counts_as_it_should():
 
 
 @pytest.mark.parametrize(
-    ("course", "kind", "is_empty"),
+    ("progress", "kind", "is_empty"),
     [
         ("stayed", "stuck_runs", None),
         ("fault", "failures", None),
         ("advanced", "empty_runs", True),
     ],
 )
-def test_the_alarm_comes_at_four(course, kind, is_empty):
+def test_the_alarm_comes_at_four(progress, kind, is_empty):
     """Once, at the fourth in a row, with the cause when it is known; it stands until the count
     falls."""
     now = ZEROS
     raised = []
     for _ in range(5):
-        raised += counters.reached(now, course, is_empty=is_empty, cause="The disk is full.")
-        now = count(now, course, is_empty=is_empty)
+        raised += outcome.raise_alarms(now, progress, is_empty=is_empty, cause="The disk is full.")
+        now = count(now, progress, is_empty=is_empty)
     assert [(alarm.kind, alarm.count) for alarm in raised] == [(kind, 4)]
     assert raised[0].message.endswith("The disk is full.")
-    assert [alarm.kind for alarm in counters.standing(now)] == [kind]
+    assert [alarm.kind for alarm in outcome.standing_alarms(now)] == [kind]
     better = count(now, "advanced", is_empty=False)
-    assert counters.standing(better) == ()
+    assert outcome.standing_alarms(better) == ()
 
 
 def test_what_is_given_up_at_four_raised_it():
     """The alarm fires although the run has moved on by giving up."""
     three = Counters(stuck_runs=3)
-    assert counters.reached(three, "stayed", is_empty=None, cause="")[0].kind == "stuck_runs"
+    assert outcome.raise_alarms(three, "stayed", is_empty=None, cause="")[0].kind == "stuck_runs"
     assert count(three, "stayed", gave_up=True).stuck_runs == 0
 
 
@@ -61,11 +61,11 @@ def test_nothing_is_given_up_without_an_alarm():
     """Faults and refusals in turn bring no count to four; the fourth time is told of all the
     same, and once."""
     mixed = Counters(stuck_runs=1)
-    (alarm,) = counters.reached(mixed, "stayed", is_empty=None, cause="Refused.", gave_up=True)
+    (alarm,) = outcome.raise_alarms(mixed, "stayed", is_empty=None, cause="Refused.", gave_up=True)
     assert alarm.kind == "gave_up"
     assert alarm.message.endswith("Refused.")
     three = Counters(stuck_runs=3)
-    (alarm,) = counters.reached(three, "stayed", is_empty=None, cause="", gave_up=True)
+    (alarm,) = outcome.raise_alarms(three, "stayed", is_empty=None, cause="", gave_up=True)
     assert alarm.kind == "stuck_runs"
 
 
@@ -76,10 +76,10 @@ def test_nothing_is_given_up_without_an_alarm():
 def test_what_cannot_be_read_counts_as_zeros(tmp_path, data):
     """A damaged file stops nothing; what is written afterwards is whole."""
     root = tmp_path
-    path = root / counters.PATH
+    path = root / outcome.COUNTERS_PATH
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(data)
-    assert counters.load(root) == ZEROS
-    counters.store(root, Counters(1, 2, 3, 4, 5), Actor("pipeline", run="dream:1"))
-    assert counters.load(root) == Counters(1, 2, 3, 4, 5)
+    assert outcome.load_counters(root) == ZEROS
+    outcome.store_counters(root, Counters(1, 2, 3, 4, 5), Actor("pipeline", run="dream:1"))
+    assert outcome.load_counters(root) == Counters(1, 2, 3, 4, 5)
     assert json.loads(path.read_text())["stuck_runs"] == 2

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from memory.dream.outcome.cursor_rule import apply_cursor_rule, verified_verdicts
+from memory.dream.outcome import apply_cursor_rule, verified_verdicts
 from memory.dream.values import Attempt, Batch, BatchEntry, EntryVerdict, PassedOver, RunFacts
 from memory.history.entries import HistoryEntry
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from memory.dream.outcome.refusals import open_refusals
+from memory.dream.rules import open_refusals
 from memory.dream.values import Attempt
 
 FACT = "- Ana prefers the train to Vienna on Mondays."

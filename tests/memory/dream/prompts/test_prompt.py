@@ -7,9 +7,8 @@ import pytest
 
 from jenny.workspace import config, seed
 from jenny.workspace.files import Actor, open_workspace
-from memory import budgets, files, pins, suppression
-from memory.dream.outcome import fact_states
-from memory.dream.prompts import guide, prompt
+from memory import budgets, dream_guide, files, pins, suppression
+from memory.dream import fact_checks, prompt
 from memory.dream.tools import TOOLS
 from memory.fact_coverage import Coverage, SoughtFact
 from tests.memory.dream.running import batch_of, entry, new_root
@@ -28,12 +27,12 @@ def root(tmp_path: Path) -> Path:
 
 def review_text(root: Path) -> str:
     """A review's system prompt."""
-    return prompt.review_system(root).text
+    return prompt.review_system_prompt(root).text
 
 
 def shown(root: Path) -> str:
     """The system prompt."""
-    return prompt.system(root, batch=SHOWN, snapshot="There is a snapshot 17.").text
+    return prompt.system_prompt(root, batch=SHOWN, snapshot="There is a snapshot 17.").text
 
 
 def test_the_files_stand_there_once_with_their_gauges(root: Path) -> None:
@@ -112,23 +111,23 @@ def test_the_rules_and_the_guide_say_one_thing_each(root: Path) -> None:
 )
 def test_what_the_guide_shows_is_accepted_by_the_rules(fact: str, line: str) -> None:
     """A model that does as in the guide's examples is not asked again by code."""
-    text = guide.built_in()
+    text = dream_guide.load_built_in_guide()
     assert fact in text
     assert line in text
     assert Coverage([line]).covers(SoughtFact(text=fact, tag="durable"), own=[line])
     for reason in re.findall(r'`not_kept`, "([^"]+)"', text):
-        assert reason == "passing failure" or fact_states.parse_reason(reason)
+        assert reason == "passing failure" or fact_checks.parse_reason(reason)
 
 
 @pytest.mark.parametrize("name", ["dream.md", "dream_rules.md"])
 def test_the_built_in_texts_say_what_they_must(name: str) -> None:
     """What a run is judged by is in one of them."""
-    text = (Path(prompt.__file__).parents[2] / "prompts" / name).read_text()
+    text = (Path(prompt.__file__).parents[1] / "prompts" / name).read_text()
     if name == "dream_rules.md":
         for told in ("[permanent]", "[correction]", "sources", "finish", "never answer that"):
             assert told in text
     else:
-        assert text.strip() == guide.built_in()
+        assert text.strip() == dream_guide.load_built_in_guide()
         for told in ("SOUL.md", "Never take these out", "absolute", "smallest honest change"):
             assert told in text
 
@@ -165,7 +164,7 @@ def test_pins_skills_and_archive_are_told_and_nothing_forgotten(root: Path) -> N
     assert "Plays the violin" not in text, "forgotten, also in the archive"
     assert "# The archive" in text
     other = batch_of(entry(3, "- [durable] The user bought a piano.\n- [durable] It was sold."))
-    text = prompt.system(root, batch=other).text
+    text = prompt.system_prompt(root, batch=other).text
     assert "(memory/MEMORY.md, removed on 20" in text.split("# The archive")[1]
     assert "The piano was sold in May." in text.split("# The archive")[1]
 
@@ -189,7 +188,7 @@ def test_what_left_the_files_is_found_in_every_script(root: Path, archived: str,
     path.write_text(f"# Memory\n\n- {archived}\n- The piano was sold in May.\n")
     open_workspace(root, Actor("chat")).write("memory/MEMORY.md", b"# Memory\n")
     other = batch_of(entry(3, f"- [durable] {said}"))
-    found = prompt.system(root, batch=other).text.split("# The archive")[1]
+    found = prompt.system_prompt(root, batch=other).text.split("# The archive")[1]
     assert archived in found
     assert "piano" not in found
 
@@ -219,9 +218,9 @@ def test_a_file_that_cannot_be_shown_is_said_to_be_so(root: Path) -> None:
 
 def test_the_prompt_is_the_same_while_nothing_changes(root: Path) -> None:
     """Byte for byte, and its first part from run to run, so that a provider's cache holds."""
-    first = prompt.system(root, batch=SHOWN).pieces
-    assert first == prompt.system(root, batch=SHOWN).pieces
-    other = prompt.system(root, batch=batch_of(entry(13, "- [durable] y")))
+    first = prompt.system_prompt(root, batch=SHOWN).pieces
+    assert first == prompt.system_prompt(root, batch=SHOWN).pieces
+    other = prompt.system_prompt(root, batch=batch_of(entry(13, "- [durable] y")))
     assert other.pieces[0] == first[0]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jenny.agent.tools import ToolOutcome
-from memory.dream.entry_facts import list_facts
+from memory.dream.fact_checks import list_facts
 from memory.dream.tools import WriteSession, toolbox
 from memory.dream.values import Batch
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root

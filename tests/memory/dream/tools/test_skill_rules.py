@@ -8,7 +8,7 @@ import pytest
 from jenny.agent.tools import ToolOutcome
 from jenny.workspace.files import Actor
 from memory import pins, skills
-from memory.dream.reports import report
+from memory.dream import report
 from memory.dream.tools import WriteSession, toolbox
 from tests.memory.dream.running import batch_of, entry, hand_of, new_root
 

@@ -1,1 +1,0 @@
-"""What is told of a run, by what it left behind."""

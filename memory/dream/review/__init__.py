@@ -1,1 +1,0 @@
-"""The review pass: its only work is to make the files smaller."""
