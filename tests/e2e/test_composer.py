@@ -321,17 +321,19 @@ def test_code_and_messages_can_be_copied(
     page.wait_for_function(f"{COPIED}.then(text => text.startsWith('def monthly('))")
     code = MARKDOWN.partition("```python\n")[2].partition("\n```")[0]
     assert page.evaluate(COPIED) == code, "no line end that is not part of it"
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Save code").first.click()
-    assert saved.value.suggested_filename == "code.py"
-    assert saved.value.path().read_text() == f"{code}\n"
+    expect(page.locator("#announce")).to_have_text("Copied")
+    with page.expect_response("**/files/save-code"):
+        page.get_by_role("button", name="Save code in the workspace").first.click()
+    expect(page.locator("#announce")).to_contain_text("Saved as output/code")
+    saved = page.locator(".code-saved a").first.text_content() or ""
+    assert saved.endswith(".py")
+    assert (scripted.data.workspaces / OWNER / saved).read_text() == f"{code}\n"
     wide = page.locator(".code pre").first
     expect(wide).to_be_visible()
     assert wide.evaluate("pre => pre.scrollWidth > pre.clientWidth")
     page.get_by_role("button", name="Wrap lines").first.click()
     fits = "pre => pre.scrollWidth <= pre.clientWidth"
     page.wait_for_function(fits, arg=wide.element_handle())
-    expect(page.locator("#announce")).to_have_text("Copied")
     answer = page.locator(".answer", has_text="You decided on")
     answer.hover()
     answer.locator("footer").get_by_role("button", name="Copy").click()
