@@ -47,6 +47,8 @@ class StagedHunk(models.Model):
     text = models.TextField(blank=True)
     # Entries that Dream is shown again because of the decision.
     offered = models.JSONField(default=list)
+    # The lines that an accepted change took the place of, for its undo.
+    replaced = models.JSONField(null=True)
     decided_by = models.BigIntegerField(null=True)
     staged_at = models.DateTimeField(db_default=Now())
     decided_at = models.DateTimeField(null=True)

@@ -20,7 +20,7 @@ from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from memory import facts, ledgers, skills
 from memory.approvals import diff, merge
-from memory.approvals.diff import split_lines
+from memory.approvals.diff import split_lines, trim_blank_lines
 from memory.approvals.values import DecisionOutcome, Kind
 from memory.dream.drafts import Draft, Refusal, check_draft
 from memory.dream.review import SUFFIX
@@ -32,6 +32,7 @@ from memory.services.dream_run_store import queue_entries
 from memory.services.proposals import as_json, keep_marks, open_rows, piece_of
 from memory.skills import Skill
 from memory.suppression import forget_lines, lines_to_forget, tombstones
+from memory.suppression.hide import filtered
 
 State = StagedHunk.State
 
@@ -63,10 +64,9 @@ def open_decision(
     hunk_id: int,
     account: Account | None,
     kind: str,
-    wanted: State = State.WAITING,
 ) -> Iterator[Decision | StagedHunk | None]:
-    """Open the decision on a hunk in the state *wanted*, with all locks. Yields the row when it is
-    in another one, ``None`` when there is none.
+    """Open the decision on a pending hunk with all locks. Yields the row when it was decided
+    already, ``None`` when there is none.
 
     An exception inside leaves the rows as they were.
 
@@ -78,10 +78,10 @@ def open_decision(
         with transaction.atomic():
             mine = StagedHunk.objects.select_for_update().filter(workspace=workspace)
             row = mine.filter(pk=hunk_id).first()
-            if row is None or row.state != wanted:
+            if row is None or row.state != State.WAITING:
                 yield row
             else:
-                partners = partners_of(row, mine.filter(state=wanted))
+                partners = partners_of(row, open_rows(workspace).select_for_update())
                 yield Decision(workspace, row, account, kind, partners)
         keep_marks(workspace)
 
@@ -214,49 +214,84 @@ def forget_hunk(found: Decision) -> str:
     return done.message
 
 
-def take_back_hunk(found: Decision) -> None:
+def take_back_hunk(workspace: Workspace, hunk_id: int, actor: Actor) -> str | None:
     """Take an accepted hunk (and the other half of a move) out of its file again, and let the rows
-    wait as before.
+    wait as before. Return the file names; ``None`` when the hunk waits already. Call it under the
+    workspace's lock.
+
+    The rows wait before the file is written: where a crash comes in between, the file says what
+    they would write, and they are settled.
 
     Raises:
-        NotApproved: its place has changed since.
+        NotApproved: it is not accepted, or its place has changed since.
         WriteRefused, WriteFailed, …: as any write; nothing was changed.
     """
-    new: dict[str, str | None] = {}
-    # Removals are put back first, so that no text is missing in between.
-    for row in reversed(found.rows):
-        old = new[row.path] if row.path in new else text_of(found.workspace, row.path)
-        new[row.path] = _taken_back(row, old)
-    for row in found.rows:
-        row.state, row.decided_at, row.decided_by = State.WAITING, None, None
-        row.is_edited, row.text = False, ""
-        row.save()
-    actor = Actor("restore", found.person.account, reason="an accepted change was undone")
-    workspace = open_workspace(found.workspace.root, actor)
-    workspace.write_many(
-        {path: None if text is None else text.encode() for path, text in new.items()}
-    )
+    mine = StagedHunk.objects.filter(workspace=workspace)
+    with transaction.atomic():
+        row = mine.select_for_update().filter(pk=hunk_id).first()
+        if row is not None and row.state == State.WAITING:
+            return None
+        if row is None or row.state != State.ACCEPTED or row.is_wish or row.replaced is None:
+            message = "Nothing was undone: this change is not accepted any more."
+            raise NotApproved(message)
+        rows = [row, *partners_of(row, mine.filter(state=State.ACCEPTED))]
+        # Removals are put back first, so that no text is missing in between.
+        rows.sort(key=lambda one: one.kind != "remove")
+        before = [(one.pk, one.decided_at, one.decided_by, one.is_edited) for one in rows]
+        new: dict[str, str | None] = {}
+        for one in rows:
+            old = new[one.path] if one.path in new else text_of(workspace, one.path)
+            new[one.path] = _taken_back(workspace, one, old)
+        numbers = [one.pk for one in rows]
+        waiting = {"state": State.WAITING, "decided_at": None, "decided_by": None}
+        mine.filter(pk__in=numbers).update(**waiting, is_edited=False)
+    keep_marks(workspace)
+    try:
+        open_workspace(workspace.root, actor).write_many(
+            {path: None if text is None else text.encode() for path, text in new.items()}
+        )
+    except WorkspaceError:
+        for number, at, by, is_edited in before:
+            mine.filter(pk=number).update(
+                state=State.ACCEPTED, decided_at=at, decided_by=by, is_edited=is_edited
+            )
+        raise
+    # A page that was read in between found that the file says it, and settled them.
+    mine.filter(pk__in=numbers).update(**waiting)
     for path in new:
-        rebase_hunks(found.workspace, path)
+        rebase_hunks(workspace, path)
+    return " and ".join(new)
 
 
-def _taken_back(row: StagedHunk, text: str | None) -> str | None:
+def _taken_back(workspace: Workspace, row: StagedHunk, text: str | None) -> str | None:
+    """Return the file's text without the accepted change; ``None``: no file."""
     piece = piece_of(row)
-    written = tuple(split_lines(row.text)) if row.is_edited and row.text.strip() else piece.after
+    is_edited = row.is_edited and row.text.strip()
+    written = tuple(split_lines(clean(row.text))) if is_edited else piece.after
+    back = tuple(row.replaced or ())
     kind: Kind = piece.kind
     if kind != "skill":
-        kind = "add" if not written else "change" if piece.before else "remove"
-    back = replace(piece, kind=kind, before=written, after=piece.before)
-    placed = merge.merge_hunks(text, [back])
+        kind = "add" if not written else "change" if back else "remove"
+    # A heading that came with the lines goes with them when nothing else is below it.
+    wholes = [(piece.title, "", *trim_blank_lines(written)), written] if piece.title else [written]
+    for lines in wholes:
+        placed = merge.merge_hunks(text, [replace(piece, kind=kind, before=lines, after=back)])
+        if not placed.conflicts:
+            break
     if text is None or placed.conflicts:
         message = (
             f"{row.path} was changed there since, so nothing was undone. Memory shows its lines, "
             "each with Edit and Forget."
         )
         raise NotApproved(message)
-    if row.kind == "skill" and not piece.before:
-        return None
-    return placed.text
+    state = tombstones.state(paths.real_root(workspace.root))
+    if filtered(state, "\n".join(back)).left_out:
+        message = (
+            "You had what would come back forgotten since, so nothing was undone. Memory → "
+            "Forgotten lets it be known again."
+        )
+        raise NotApproved(message)
+    return None if row.kind == "skill" and not back else placed.text
 
 
 def drop_hunk(found: Decision) -> tuple[int, ...]:
@@ -309,6 +344,7 @@ def _placed(row: StagedHunk, old: str | None, text: str | None, seen: str | None
         piece = replace(piece, after=lines)
     placed = merge.merge_hunks(old, [piece])
     if not placed.conflicts:
+        row.replaced = list(piece.before)
         return placed.text or ""
     if text is None and seen is None:
         message = (
@@ -323,6 +359,7 @@ def _placed(row: StagedHunk, old: str | None, text: str | None, seen: str | None
             "Look at it again."
         )
         raise NotApproved(message)
+    row.replaced = stands.split("\n") if stands else []
     return merge.solved(old, piece_of(row), piece.after)
 
 

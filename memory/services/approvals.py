@@ -18,6 +18,7 @@ from jenny.workspace import paths, transactions
 from jenny.workspace.errors import VersionsOff, WorkspaceError, WriteRefused
 from jenny.workspace.versions import commits as version_commits
 from jenny.workspace.versions.write_log import RunNote
+from jenny.workspace.write_rules import Actor
 from memory.approvals import merge
 from memory.approvals.values import DecisionOutcome, Hunk, Piece
 from memory.approvals.values import State as HunkState
@@ -149,6 +150,11 @@ def _hunk(row: StagedHunk, texts: _Texts, every: Sequence[StagedHunk]) -> Hunk:
     return _plain(row, why=problem or _CHANGED, now=now, state="conflict")
 
 
+def _was_undone(row: StagedHunk) -> bool:
+    """True when it waits again, and has the person's words of before."""
+    return row.state == State.WAITING and bool(row.text) and not row.is_wish
+
+
 def _plain(
     row: StagedHunk,
     *,
@@ -174,7 +180,7 @@ def _plain(
         reason=row.reason,
         by_review=row.actor == "review",
         is_wish=row.is_wish,
-        text=row.text if row.is_edited else None,
+        text=row.text if row.is_edited or _was_undone(row) else None,
         together_with=tuple(together),
         offered=tuple(row.offered),
         staged_at=row.staged_at,
@@ -254,23 +260,21 @@ def remember_after_all(
 
 
 def undo_acceptance(
-    workspace: Workspace, hunk_id: int, *, account: Account | None, kind: str = "browser"
+    workspace: Workspace, hunk_id: int, *, account: Account | None
 ) -> DecisionOutcome:
     """Take an accepted hunk out of its file again; it waits for a decision as before."""
+    person = Actor("restore", account.pk if account else None, reason="an acceptance was undone")
     try:
-        with approval_decisions.open_decision(
-            workspace, hunk_id, account, kind, State.ACCEPTED
-        ) as found:
-            if isinstance(found, StagedHunk) and found.state == State.WAITING:
-                message = "Undone already: the change waits for you."
-                return DecisionOutcome(ok=True, message=message, hunk=find(workspace, hunk_id))
-            if not isinstance(found, Decision) or found.row.is_wish:
-                message = "Nothing was undone: this change is not accepted any more."
-                return DecisionOutcome(ok=False, message=message, hunk=find(workspace, hunk_id))
-            approval_decisions.take_back_hunk(found)
-            where = " and ".join(dict.fromkeys(row.path for row in found.rows))
+        with transactions.lock_workspace(paths.real_root(workspace.root)):
+            try:
+                where = approval_decisions.take_back_hunk(workspace, hunk_id, person)
+            finally:
+                keep_marks(workspace)
     except WorkspaceError as error:
         return DecisionOutcome(ok=False, message=error.message, hunk=find(workspace, hunk_id))
+    if where is None:
+        message = "Undone already: the change waits for you."
+        return DecisionOutcome(ok=True, message=message, hunk=find(workspace, hunk_id))
     # Without a version now, the next one has it.
     with contextlib.suppress(WorkspaceError):
         version_commits.commit_pending(workspace.root)

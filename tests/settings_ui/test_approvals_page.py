@@ -8,6 +8,9 @@ import pytest
 from django.test import Client
 
 from jenny.accounts.models import Account
+from jenny.workspace import transactions
+from jenny.workspace.errors import WriteFailed
+from jenny.workspace.files import Actor, open_workspace
 from memory import suppression
 from memory.models import DreamEntry
 from memory.services import approvals, large_prunes
@@ -99,13 +102,14 @@ def test_an_acceptance_is_undone(client: Client, waits: Dreams, verdict: str) ->
     be accepted once more; a second press changes nothing."""
     (hunk,) = staged(waits, "Keeps bees.")
     address = undo_in(decide(client, hunk, verdict, text="- Keeps wild bees."))
-    assert "bees.\n- The shed" not in waits.text()
-    assert "Keeps" in waits.text()
+    written = "- Keeps bees." if verdict == "accept" else "- Keeps wild bees."
+    assert f"{written}\n" in waits.text()
     page = client.post(address, follow=True).content.decode()
     assert "the change waits for you again" in page
     assert waits.text() == START
     (row,) = approvals.waiting(waits.workspace)
-    assert (row.id, row.after, row.text) == (hunk, "- Keeps bees.", None)
+    own = "- Keeps wild bees." if verdict == "edit" else None
+    assert (row.id, row.after, row.text) == (hunk, "- Keeps bees.", own)
     assert suppression.list_tombstones(waits.root) == ()
     assert "Undone already" in client.post(address, follow=True).content.decode()
     assert waits.text() == START
@@ -135,6 +139,81 @@ def test_an_acceptance_that_was_built_on_is_not_undone(client: Client, waits: Dr
     assert waits.text() == text
     client.post(other, follow=True)
     assert waits.text() == text.replace("- Sells honey.\n", "")
+
+
+def reworded(waits: Dreams, old: str, new: str) -> int:
+    """The number of a hunk that changes words of the file."""
+    (cursor,) = waits.say(f"- [correction] {new}")
+    arguments = {"path": MEMORY, "old_text": old, "new_text": new, "sources": [cursor]}
+    waits.model.script(Call("edit_file", arguments))
+    waits.model.script(finish(saved=[cursor]))
+    waits.model.script("Done.")
+    waits.run()
+    (hunk,) = approvals.waiting(waits.workspace)
+    return hunk.id
+
+
+def test_an_undo_puts_back_what_stood_there(client: Client, waits: Dreams) -> None:
+    """Where an acceptance took the place of the person's own words, these come back, and not what
+    stood there when Dream looked."""
+    hunk = reworded(waits, "painted red", "painted green")
+    own = START.replace("painted red", "painted red, with a white door made by Ana")
+    (waits.root / MEMORY).write_text(own)
+    (shown,) = approvals.waiting(waits.workspace)
+    undo = undo_in(decide(client, hunk, "accept", seen=shown.now))
+    assert "painted green" in waits.text()
+    client.post(undo)
+    assert waits.text() == own
+
+
+def test_an_undo_brings_nothing_forgotten_back(client: Client, waits: Dreams) -> None:
+    """What the change had taken out was forgotten since: the file stays, and a sentence says so."""
+    hunk = reworded(waits, "- The shed is painted red.\n", "")
+    undo = undo_in(decide(client, hunk, "accept"))
+    place = open_workspace(waits.root, Actor("browser"))
+    place.write("USER.md", b"# User\n\n- The shed is painted red.\n")
+    place.write("USER.md", b"# User\n")
+    page = client.post(undo, follow=True).content.decode()
+    assert "forgotten since, so nothing was undone" in page
+    assert "painted red" not in waits.text()
+    assert approvals.waiting(waits.workspace) == ()
+
+
+def test_an_undo_that_dies_loses_nothing(
+    client: Client, waits: Dreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the file is written, the change waits already; a file that says it settles it."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    undo = undo_in(decide(client, hunk, "accept"))
+    with monkeypatch.context() as patched:
+
+        def die(*_args: object, **_more: object) -> None:
+            raise KeyboardInterrupt
+
+        patched.setattr(transactions, "commit_transaction", die)
+        with pytest.raises(KeyboardInterrupt):
+            client.post(undo)
+    assert "- Keeps bees.\n" in waits.text()
+    assert approvals.waiting(waits.workspace) == ()
+    assert [row.state for row in approvals.decided(waits.workspace)] == ["settled"]
+
+
+def test_a_disk_that_cannot_be_written_leaves_it_accepted(
+    client: Client, waits: Dreams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence says so, and the undo works once there is room."""
+    (hunk,) = staged(waits, "Keeps bees.")
+    undo = undo_in(decide(client, hunk, "accept"))
+    with monkeypatch.context() as patched:
+
+        def full(*_args: object, **_more: object) -> None:
+            raise WriteFailed("No room is left on the disk, so nothing was written.")
+
+        patched.setattr(transactions, "commit_transaction", full)
+        assert "No room is left" in client.post(undo, follow=True).content.decode()
+    assert approvals.find(waits.workspace, hunk).state == "accepted"
+    client.post(undo)
+    assert waits.text() == START
 
 
 @pytest.mark.parametrize("changes", ["", "x", "999999", "1,,2,\0", "9" * 5000])

@@ -93,6 +93,7 @@ LEFT_OUT = {
     "memory.StagedHunk.workspace": OWNER,
     "memory.StagedHunk.number": "It counts what waits here.",
     "memory.StagedHunk.decided_by": "Accounts do not travel.",
+    "memory.StagedHunk.replaced": "An acceptance is undone where it was made.",
     "memory.LineOrigin.id": NUMBER,
     "memory.LineOrigin.workspace": OWNER,
     "memory.LineOrigin.account": "Accounts do not travel.",
