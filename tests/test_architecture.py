@@ -19,6 +19,7 @@ SHELLS = frozenset(
         "forms",
         "views",
         "urls",
+        "signals",
         "tasks",
         "middleware",
         "access",

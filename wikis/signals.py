@@ -1,91 +1,55 @@
-"""Register callbacks for the creation, renaming and deletion of wikis, by which other apps connect
-to this one.
+"""Signals by which other apps connect to the wikis.
+
+Each has ``workspace``, the workspace's row, and ``name``, the wiki's. A receiver that raises
+``WorkspaceError`` stops what is under way.
 """
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from django.dispatch import Signal
 
 from wikis.errors import WikiError
 
 if TYPE_CHECKING:
     from jenny.accounts.models import Workspace
 
-type Keeper = Callable[["Workspace"], str]
-type Count = Callable[["Workspace", str], int]
-type Take = Callable[["Workspace", str], str]
-type Made = Callable[["Workspace", str], None]
-type Renamed = Callable[["Workspace", str, str], None]
-
-_keepers: list[Keeper] = []
-_talks: list[tuple[Count, Take]] = []
-_made: list[Made] = []
-_renamed: list[Renamed] = []
-
-
-def register_keeper(keeper: Keeper) -> None:
-    """Call *keeper* with the workspace's row before a wiki is deleted.
-
-    It makes a copy and returns a sentence about it, or raises ``WorkspaceError``: then nothing is
-    deleted.
-    """
-    if keeper not in _keepers:
-        _keepers.append(keeper)
+wiki_created = Signal()
+# Also has ``old``, the name before; ``name`` is the new one.
+wiki_renamed = Signal()
+# A receiver makes a copy of the workspace, and returns a sentence about it.
+wiki_deleting = Signal()
+# A receiver returns the number of conversations inside the wiki.
+conversations_counted = Signal()
+# A receiver deletes the conversations inside the wiki, and returns a sentence about it.
+conversations_deleting = Signal()
 
 
-def run_keepers(workspace: "Workspace") -> str:
-    """Make a copy before a deletion, and return the sentence about it.
+def copy_before_delete(workspace: "Workspace", name: str) -> str:
+    """Have a copy made, and return the sentence about it.
 
     Raises:
-        WikiError: no keeper is registered; nothing may be deleted.
+        WikiError: nothing makes one; nothing may be deleted.
         WorkspaceError: the copy failed.
     """
-    if not _keepers:
+    if not wiki_deleting.has_listeners():
         raise WikiError("No snapshot can be taken here, so nothing was deleted.")
-    return " ".join(keeper(workspace) for keeper in _keepers)
+    return _said(wiki_deleting, workspace, name)
 
 
-def register_talks(count: Count, take: Take) -> None:
-    """Register access to the conversations inside a wiki.
-
-    *count* returns their number, *take* deletes them and returns a sentence about it, or raises
-    ``WorkspaceError``.
-    """
-    if (count, take) not in _talks:
-        _talks.append((count, take))
+def count_conversations(workspace: "Workspace", name: str) -> int:
+    found = conversations_counted.send(sender=None, workspace=workspace, name=name)
+    return sum(count for _, count in found)
 
 
-def talks(workspace: "Workspace", name: str) -> int:
-    return sum(count(workspace, name) for count, _ in _talks)
-
-
-def take_talks(workspace: "Workspace", name: str) -> str:
-    """Delete the conversations and return the sentence about it.
+def delete_conversations(workspace: "Workspace", name: str) -> str:
+    """Delete the conversations inside a wiki, and return the sentence about it.
 
     Raises:
         WorkspaceError: none was deleted.
     """
-    return " ".join(take(workspace, name) for _, take in _talks)
+    return _said(conversations_deleting, workspace, name)
 
 
-def register_made(hear: Made) -> None:
-    """Call *hear* with the workspace's row and the name after a wiki was created."""
-    if hear not in _made:
-        _made.append(hear)
-
-
-def notify_created(workspace: "Workspace", name: str) -> None:
-    """Call the registered callbacks for the new wiki *name*."""
-    for hear in _made:
-        hear(workspace, name)
-
-
-def register_renamed(hear: Renamed) -> None:
-    """Call *hear* with the workspace's row, the old and the new name when a wiki's folder is
-    renamed."""
-    if hear not in _renamed:
-        _renamed.append(hear)
-
-
-def notify_renamed(workspace: "Workspace", old: str, new: str) -> None:
-    for hear in _renamed:
-        hear(workspace, old, new)
+def _said(signal: Signal, workspace: "Workspace", name: str) -> str:
+    said = signal.send(sender=None, workspace=workspace, name=name)
+    return " ".join(sentence for _, sentence in said)

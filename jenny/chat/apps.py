@@ -28,9 +28,13 @@ class ChatConfig(AppConfig):
         report.register_requester(dream_command.PREFIX, dream_command.post_outcome)
         report.register_announcer(dream_command.announce)
         jobs.register_job_kind(gardener.KIND, gardener.ABOUT)
-        signals.register_talks(projects.talks, projects.take_conversations)
-        signals.register_made(projects.begun)
-        signals.register_renamed(projects.renamed)
-        restores.register_touched(projects.taken_back)
+        for signal, receiver in (
+            (signals.conversations_counted, projects.talks),
+            (signals.conversations_deleting, projects.take_conversations),
+            (signals.wiki_created, projects.begun),
+            (signals.wiki_renamed, projects.renamed),
+            (restores.files_restoring, projects.taken_back),
+        ):
+            signal.connect(receiver, dispatch_uid=f"chat.{receiver.__name__}")
         notices.register_notices("projects", gardener.notices)
         notices.register_notices("consent", consent_requests.consent_notices)

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from django.db import DatabaseError, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from django.dispatch import Signal
 from django.urls import reverse
 from django.utils import timezone
 
@@ -55,20 +56,13 @@ KIND = "restore"
 _BY_COMMAND = "restore-by-command"
 _LOCK_SECONDS = 20.0
 _ROWS = 100
-# A listener that has records about files that a restore may change.
-type Touched = Callable[[Workspace, Iterable[str], datetime], None]
-_TOUCHED: list[Touched] = []
+# ``workspace``, ``files``, ``then``: these files return to their state of that time. Sent under the
+# workspace's lock and before the write.
+files_restoring = Signal()
 _STOPPED = (
     "Stopped, since the workspace was restored meanwhile. What it had written is in a version of "
     "its own; its notes will be tried again."
 )
-
-
-def register_touched(hear: Touched) -> None:
-    """Register a listener that is told, under the workspace's lock and before the write, which
-    files return to their state of a time."""
-    if hear not in _TOUCHED:
-        _TOUCHED.append(hear)
 
 
 def preview(workspace: Workspace, asked: str, path: str = "") -> tuple[Snapshot, Prepared]:
@@ -207,8 +201,7 @@ def hands(
 
     def hear(found: Iterable[str]) -> None:
         files = tuple(found)
-        for one in _TOUCHED:
-            one(workspace, files, then())
+        files_restoring.send(sender=None, workspace=workspace, files=files, then=then())
 
     return RestoreServices(
         stop=lambda: stop_dream(workspace),

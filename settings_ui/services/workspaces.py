@@ -73,6 +73,11 @@ class Inside:
         return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def copy_before_delete(workspace: Workspace, **_: object) -> str:
+    """Take a snapshot before one of its wikis is deleted, and return the sentence about it."""
+    return snapshots.take_snapshot(workspace, "delete").message
+
+
 def checked_name(owner: Account, given: str, *, of: Workspace | None = None) -> str:
     """Return the name as it is stored. *of* is the workspace that is renamed, if any.
 

@@ -262,7 +262,8 @@ def _moved(ctx: WorkspaceContext, old: str, to: str) -> page_rename.Moved:
         moved = page_rename.move(index_for(ctx.row), ctx.files, old, to)
         folders = [path.split("/") for path in (old, moved.path)]
         if all(len(parts) == 2 and parts[0] == pages.WIKIS for parts in folders):  # noqa: PLR2004 - wikis/<name>
-            signals.notify_renamed(ctx.row, folders[0][1], folders[1][1])
+            old, new = folders[0][1], folders[1][1]
+            signals.wiki_renamed.send(sender=None, workspace=ctx.row, old=old, name=new)
     return moved
 
 

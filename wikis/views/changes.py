@@ -101,7 +101,7 @@ def create(request: HttpRequest) -> HttpResponseBase:
         except WorkspaceError as error:
             form.add_error(None, error.message)
         else:
-            signals.notify_created(ctx.row, made)
+            signals.wiki_created.send(sender=None, workspace=ctx.row, name=made)
             messages.success(
                 request, f"The wiki is there, in the folder wikis/{made}. This is its first page."
             )
@@ -154,7 +154,7 @@ def remove(request: HttpRequest, name: str) -> HttpResponseBase:
     context: dict[str, Any] = base_context.base_context(ctx, here) | {
         "count": len(here.known.entries) + len(here.known.files),
         "kept_days": retention.TRASH.days,
-        "talks": signals.talks(ctx.row, here.name),
+        "talks": signals.count_conversations(ctx.row, here.name),
     }
     if request.method != "POST":
         return render(request, "wikis/remove.html", context)
@@ -170,13 +170,13 @@ def remove(request: HttpRequest, name: str) -> HttpResponseBase:
 
 def _removed(ctx: WikiContext, here: Opened, *, with_talks: bool) -> str:
     """Delete the wiki and, if chosen, the conversations inside it; return a sentence about it."""
-    kept = signals.run_keepers(ctx.row)
+    kept = signals.copy_before_delete(ctx.row, here.name)
     path = f"{pages.WIKIS}/{here.name}"
     item = trash.move_to_trash(ctx.files, ctx.trash, path, now=int(time.time()))
     if with_talks:
         # The folder first, which is put back when a conversation refuses.
         try:
-            kept = f"{kept} {signals.take_talks(ctx.row, here.name)}"
+            kept = f"{kept} {signals.delete_conversations(ctx.row, here.name)}"
         except BaseException:
             trash.put_back(ctx.files, ctx.trash, item.id)
             raise

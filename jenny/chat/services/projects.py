@@ -22,11 +22,11 @@ class TalkUnderWay(WorkspaceError):
     pass
 
 
-def talks(workspace: Workspace, name: str) -> int:
+def talks(workspace: Workspace, name: str, **_: object) -> int:
     return Conversation.objects.filter(workspace=workspace, project=name).count()
 
 
-def take_conversations(workspace: Workspace, name: str) -> str:
+def take_conversations(workspace: Workspace, name: str, **_: object) -> str:
     """Delete the project's conversations, and return a sentence that says so.
 
     Raises:
@@ -44,7 +44,7 @@ def take_conversations(workspace: Workspace, name: str) -> str:
     return f"{count} {'conversation' if count == 1 else 'conversations'} inside it went with it."
 
 
-def begun(workspace: Workspace, name: str) -> None:
+def begun(workspace: Workspace, name: str, **_: object) -> None:
     """Start a new project at the first line of its log, whatever an earlier one of that name read.
 
     Conversations of the earlier one that are in the trash do not become the new one's when they are
@@ -55,17 +55,17 @@ def begun(workspace: Workspace, name: str) -> None:
     ProjectState.objects.filter(workspace=workspace, name=name).delete()
 
 
-def renamed(workspace: Workspace, old: str, new: str) -> None:
+def renamed(workspace: Workspace, old: str, name: str, **_: object) -> None:
     """Let the conversations of a renamed project, its state and its jobs name its new folder."""
-    begun(workspace, new)
-    ProjectState.objects.filter(workspace=workspace, name=old).update(name=new)
-    Conversation.all_objects.filter(workspace=workspace, project=old).update(project=new)
+    begun(workspace, name)
+    ProjectState.objects.filter(workspace=workspace, name=old).update(name=name)
+    Conversation.all_objects.filter(workspace=workspace, project=old).update(project=name)
     for job in Job.objects.filter(workspace=workspace, kind=TIDY, arguments__project=old):
-        job.arguments["project"] = new
+        job.arguments["project"] = name
         job.save(update_fields=["arguments"])
 
 
-def taken_back(workspace: Workspace, files: Iterable[str], then: datetime) -> None:
+def taken_back(workspace: Workspace, files: Iterable[str], then: datetime, **_: object) -> None:
     """Set the gardener back after *files* were restored to their state of *then*.
 
     It reads the lines again that became pages since; a running gardener has to stop.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import call_command
+from django.dispatch import Signal
 from django.test import Client
 
 from jenny.chat.tools import toolbox_for
@@ -292,11 +293,12 @@ def test_without_a_snapshot_nothing_is_deleted(
 ) -> None:
     """The page says why."""
 
-    def broken(workspace: object) -> str:
-        del workspace
+    def broken(**_: object) -> str:
         raise WorkspaceError("The disk is full. No snapshot was taken.")
 
-    monkeypatch.setattr(signals, "_keepers", [broken])
+    only = Signal()
+    only.connect(broken)
+    monkeypatch.setattr(signals, "wiki_deleting", only)
     answer = client.post("/wiki/remove/bees/")
     assert answer.status_code == 422
     assert "The disk is full" in answer.content.decode()
@@ -309,12 +311,13 @@ def test_a_wiki_that_cannot_go_keeps_its_conversations(
     """They are taken when the folder is in the trash; where they stay, it comes back."""
     taken: list[bool] = []
 
-    def take(workspace: object, name: str) -> str:
-        del workspace, name
+    def take(**_: object) -> str:
         taken.append(bees.exists())
         raise WorkspaceError("An answer is being written in this project.")
 
-    monkeypatch.setattr(signals, "_talks", [(lambda _workspace, _name: 1, take)])
+    only = Signal()
+    only.connect(take)
+    monkeypatch.setattr(signals, "conversations_deleting", only)
     answer = client.post("/wiki/remove/bees/", {"talks": "delete"})
     assert answer.status_code == 422
     assert "An answer is being written" in answer.content.decode()
