@@ -1,6 +1,5 @@
 from django.apps import AppConfig
 
-from jenny.accounts.checks import register_row_check
 from jenny.workspace.check import register_check
 from jenny.workspace.versions import commits as versions_check
 from jenny.workspace.versions.commits import register_external_edit_listener
@@ -34,15 +33,11 @@ class MemoryConfig(AppConfig):
             dream_runs,
             proposals,
             restores,
-            snapshots,
         )
         from memory.services import (  # noqa: PLC0415 - apps are loaded first
             notices as memory_notices,
         )
 
-        register_row_check(snapshots.check_snapshots)
-        register_row_check(memory_notices.check_approvals)
-        register_row_check(memory_notices.check_dream)
         notices.register_notices("approvals", memory_notices.approval_notices)
         notices.register_notices("ledgers", memory_notices.ledger_notices)
         jobs.register_job_kind(restores.KIND, restores.ABOUT)

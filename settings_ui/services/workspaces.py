@@ -18,7 +18,6 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from jenny.accounts.checks import row_findings
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services import first_run, jobs
 from jenny.agent.messages import clean_value
@@ -32,6 +31,7 @@ from jenny.workspace.snapshots import reader
 from jenny.workspace.snapshots.values import sized
 from memory.models import DreamRun
 from memory.services import snapshots
+from memory.services.workspace_checks import row_findings
 from settings_ui.errors import FolderFound, WorkspaceRefused
 
 log = logging.getLogger(__name__)

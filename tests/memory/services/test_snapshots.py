@@ -9,7 +9,6 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from jenny.accounts import access
-from jenny.accounts.checks import row_findings
 from jenny.accounts.models import Account, Workspace
 from jenny.workspace import config
 from jenny.workspace.errors import FileMissing
@@ -17,6 +16,7 @@ from jenny.workspace.snapshots import reader
 from memory.models import SnapshotState
 from memory.models.snapshot_state import LOOK_EVERY
 from memory.services import snapshots
+from memory.services.workspace_checks import row_findings
 from tests.memory.services.conftest import START
 
 pytestmark = pytest.mark.django_db
