@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 
 from memory import provenance
-from memory.dream import report
+from memory import signals as memory_signals
 from memory.history import edited_entries
 from wikis import signals
 
@@ -21,19 +21,18 @@ class ChatConfig(AppConfig):
         from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services import consent_requests, dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services.memory_links import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
-        from memory.services import restores  # noqa: PLC0415 - apps are loaded first
 
         edited_entries.register(messages_gone)
         provenance.register_message_source(speech)
-        report.register_requester(dream_command.PREFIX, dream_command.post_outcome)
-        report.register_announcer(dream_command.announce)
         jobs.register_job_kind(gardener.KIND, gardener.ABOUT)
         for signal, receiver in (
             (signals.conversations_counted, projects.talks),
             (signals.conversations_deleting, projects.take_conversations),
             (signals.wiki_created, projects.begun),
             (signals.wiki_renamed, projects.renamed),
-            (restores.files_restoring, projects.taken_back),
+            (memory_signals.files_restoring, projects.taken_back),
+            (memory_signals.run_reported, dream_command.post_outcome),
+            (memory_signals.outcome_announced, dream_command.announce),
         ):
             signal.connect(receiver, dispatch_uid=f"chat.{receiver.__name__}")
         notices.register_notices("projects", gardener.notices)

@@ -6,7 +6,7 @@ that hold the run's writes alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -119,38 +119,6 @@ def _count(number: int) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - longer ones need no tenths
-
-
-NotifyRequester = Callable[[str, str], None]
-"""Told the asker's own words and the sentence; called again when it did not return."""
-Announcer = Callable[[str, str, str], None]
-"""Told a workspace's id, a key by which the same news is known, and the sentence."""
-
-_REQUESTERS: dict[str, NotifyRequester] = {}
-_ANNOUNCERS: list[Announcer] = []
-
-
-def register_requester(prefix: str, teller: NotifyRequester) -> None:
-    """Let *teller* answer the askers whose words begin with ``prefix:``."""
-    _REQUESTERS[prefix] = teller
-
-
-def register_announcer(announcer: Announcer) -> None:
-    """Let *announcer* bring what a workspace's person should know without having asked."""
-    if announcer not in _ANNOUNCERS:
-        _ANNOUNCERS.append(announcer)
-
-
-def notify_requester(asker: str, message: str) -> None:
-    """Tell the one who asked; nobody who is not known any more."""
-    teller = _REQUESTERS.get(asker.partition(":")[0])
-    if teller is not None:
-        teller(asker, message)
-
-
-def announce_outcome(workspace: str, key: str, message: str) -> None:
-    for announcer in _ANNOUNCERS:
-        announcer(workspace, key, message)
 
 
 def commits_of(root: Path, run_name: str, since: float) -> tuple[str, ...]:

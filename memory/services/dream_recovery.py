@@ -24,6 +24,7 @@ from jenny.workspace.errors import FileMissing, WorkspaceError
 from jenny.workspace.versions import commits
 from jenny.workspace.versions.write_log import RunNote
 from jenny.workspace.write_rules import Actor
+from memory import signals
 from memory.dream import outcome, report
 from memory.dream.outcome import Alarm
 from memory.dream.review import SUFFIX
@@ -114,8 +115,11 @@ def store_alarms(run: DreamRun, standing: Sequence[Alarm], raised: Sequence[Alar
             extra={"run": run.pk, "workspace": str(run.workspace_id), "alarm": alarm.kind},
         )
         try:
-            report.announce_outcome(
-                str(run.workspace_id), f"{run.name}:{alarm.kind}", alarm.message
+            signals.outcome_announced.send(
+                sender=None,
+                workspace=str(run.workspace_id),
+                key=f"{run.name}:{alarm.kind}",
+                message=alarm.message,
             )
         except Exception:  # the outermost edge: the alarm stands on every page all the same
             log.exception("dream.not_announced", extra={"run": run.pk})
@@ -206,7 +210,7 @@ def notify_untold(run: DreamRun) -> None:
     if run.was_told:
         return
     try:
-        report.notify_requester(run.asker, run.told)
+        signals.run_reported.send(sender=None, asker=run.asker, message=run.told)
     except Exception:  # the outermost edge: the run is over, whoever can be told of it
         log.exception("dream.not_told", extra={"run": run.pk})
         return

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 from django.db import DatabaseError, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
-from django.dispatch import Signal
 from django.urls import reverse
 from django.utils import timezone
 
@@ -28,6 +27,7 @@ from jenny.workspace.snapshots.store import Store
 from jenny.workspace.snapshots.values import Snapshot
 from jenny.workspace.versions import commits
 from jenny.workspace.versions.write_log import RunNote
+from memory import signals
 from memory.dream.values import INTERRUPTED_SUBJECT
 from memory.history import cursors
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState, StagedHunk
@@ -56,9 +56,6 @@ KIND = "restore"
 _BY_COMMAND = "restore-by-command"
 _LOCK_SECONDS = 20.0
 _ROWS = 100
-# ``workspace``, ``files``, ``then``: these files return to their state of that time. Sent under the
-# workspace's lock and before the write.
-files_restoring = Signal()
 _STOPPED = (
     "Stopped, since the workspace was restored meanwhile. What it had written is in a version of "
     "its own; its notes will be tried again."
@@ -201,7 +198,7 @@ def hands(
 
     def hear(found: Iterable[str]) -> None:
         files = tuple(found)
-        files_restoring.send(sender=None, workspace=workspace, files=files, then=then())
+        signals.files_restoring.send(sender=None, workspace=workspace, files=files, then=then())
 
     return RestoreServices(
         stop=lambda: stop_dream(workspace),

@@ -40,14 +40,16 @@ def run_dream(
     return dream_runs.outcome_of(run).told
 
 
-def post_outcome(asker: str, message: str) -> None:
-    """Post the outcome of a run in the conversation that asked for it."""
-    _, conversation, reply = asker.split(":")
+def post_outcome(asker: str, message: str, **_: object) -> None:
+    """Post the outcome of a run in the conversation that asked for it, if one did."""
+    if asker.partition(":")[0] != PREFIX:
+        return
+    _kind, conversation, reply = asker.split(":")
     for chat in Conversation.objects.select_related("workspace").filter(pk=conversation):
         _say(chat, message, f"dream:{reply}")
 
 
-def announce(workspace: str, key: str, message: str) -> None:
+def announce(workspace: str, key: str, message: str, **_: object) -> None:
     """Post a notice in the conversation that was active last."""
     rows = Conversation.objects.filter(workspace=UUID(workspace), kind=Conversation.Kind.PERSONAL)
     newest = rows.select_related("workspace").order_by("-active_at").first()

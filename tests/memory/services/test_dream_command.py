@@ -9,7 +9,7 @@ from django.test import Client
 
 from jenny.chat.models import Conversation, Message
 from jenny.chat.services import commands
-from memory.dream import report
+from memory import signals
 from memory.models import DreamRun
 from memory.services import dream_scheduler
 from tests.model_server import Fail
@@ -67,7 +67,7 @@ def test_the_chat_gets_one_outcome(dreams):
         "Nothing to do"
     )
     run = DreamRun.objects.get()
-    report.notify_requester(run.asker, run.told)
+    signals.run_reported.send(sender=None, asker=run.asker, message=run.told)
     assert [text.split(".")[0] for text in replies(chat)] == ["Dreaming…", "Nothing to do"]
     told = commands.run_command(chat, commands.parse("/dream budget 5000"), in_process=True)
     assert "/settings/memory/" in told
@@ -77,9 +77,19 @@ def test_the_chat_gets_one_outcome(dreams):
 def test_an_outcome_outlives_its_conversation(dreams):
     """Who asked may be gone by then; the alarm is told where the person was last."""
     chat = Conversation.objects.create(workspace=dreams.workspace)
-    report.notify_requester(f"chat:{dreams.workspace.pk}:1", "Gone.")
-    report.announce_outcome(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
-    report.announce_outcome(str(dreams.workspace.pk), "dream:9:failures", "Dream has failed.")
+    signals.run_reported.send(sender=None, asker=f"chat:{dreams.workspace.pk}:1", message="Gone.")
+    signals.outcome_announced.send(
+        sender=None,
+        workspace=str(dreams.workspace.pk),
+        key="dream:9:failures",
+        message="Dream has failed.",
+    )
+    signals.outcome_announced.send(
+        sender=None,
+        workspace=str(dreams.workspace.pk),
+        key="dream:9:failures",
+        message="Dream has failed.",
+    )
     assert replies(chat) == ["Dream has failed."]
 
 
