@@ -3,7 +3,7 @@ from django.apps import AppConfig
 from jenny.workspace.check import register_check
 from jenny.workspace.versions import commits as versions_check
 from jenny.workspace.versions.commits import register_external_edit_listener
-from jenny.workspace.write_rules import register_rule
+from jenny.workspace.write_rules import register_act_rule, register_rule
 from memory import checks, provenance, write_guards, write_rules
 from memory.approvals import overlay
 from memory.dream import rules
@@ -46,5 +46,5 @@ class MemoryConfig(AppConfig):
         notices.register_notices("snapshots", memory_notices.snapshot_notices)
         write_rules.register_fence(dream_run_store.fence)
         overlay.register_sources(proposals.load_waiting, proposals.load_unwanted)
-        write_rules.register_sink(provenance.record_origins)
+        register_act_rule(provenance.record_origins)
         register_external_edit_listener(provenance.record_outside_origins)

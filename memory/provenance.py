@@ -195,7 +195,7 @@ KEPT_BYTES = 1_000_000
 
 
 def record_origins(changes: Sequence[Change]) -> None:
-    """Note a write. A sink of the write rules (``memory.write_rules.register_sink``)."""
+    """Note a write. A rule about whole writes (``register_act_rule``)."""
     watched = [change for change in changes if is_watched(change)]
     if not watched:
         return

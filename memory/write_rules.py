@@ -15,7 +15,6 @@ from jenny.workspace.versions.undo import register_restore_filter
 from jenny.workspace.write_rules import (
     Actor,
     Change,
-    register_act_rule,
     register_companion,
     register_rule,
 )
@@ -24,9 +23,7 @@ from memory.archive import store, write_rule
 from memory.suppression.write_rule import filter_forgotten
 
 Fence = Callable[[Path, Actor], bool]
-Sink = Callable[[Sequence[Change]], None]
 _fences: dict[str, Fence] = {}
-_sinks: dict[str, Sink] = {}
 
 
 def install() -> None:
@@ -37,7 +34,6 @@ def install() -> None:
     register_companion(write_rule.archive_removed)
     register_companion(suppression.remember_removals)
     register_rule(commits.log_write, acts=True)
-    register_act_rule(notify_written)
     register_external_edit_listener(note_outside)
     register_restore_filter(filter_forgotten)
 
@@ -46,11 +42,6 @@ def register_fence(fence: Fence) -> None:
     """Register the check that an unattended writer's run still holds its lease. It is asked under
     the workspace's lock with the workspace's folder and the actor."""
     _fences[f"{fence.__module__}.{fence.__qualname__}"] = fence
-
-
-def register_sink(sink: Sink) -> None:
-    """Register a listener that is told of every write right before it lands."""
-    _sinks[f"{sink.__module__}.{sink.__qualname__}"] = sink
 
 
 def epoch(change: Change) -> None:
@@ -64,12 +55,6 @@ def epoch(change: Change) -> None:
     if not all(fence(change.workspace, change.actor) for fence in list(_fences.values())):
         message = "This run was taken over or has ended, so it writes no more. Nothing was written."
         raise WriteRefused(message, "epoch")
-
-
-def notify_written(changes: Sequence[Change]) -> None:
-    """Tell every sink of a write. A rule about whole writes."""
-    for sink in list(_sinks.values()):
-        sink(changes)
 
 
 def note_outside(changes: Sequence[Change]) -> None:

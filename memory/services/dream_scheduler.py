@@ -62,7 +62,7 @@ def start_run(workspace: Workspace, trigger: Trigger, asker: str = "") -> Starte
     """Create a run unless one is queued or running; a dead one is taken over first. While model
     calls are paused, none is created.
 
-    *asker* is notified of the outcome (``memory.dream.report``).
+    *asker* is notified of the outcome (``memory.signals.run_reported``).
     """
     if waits := report.waits(why_calls_wait(workspace)):
         return StartedRun(None, waits)

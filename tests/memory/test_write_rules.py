@@ -166,11 +166,11 @@ def test_a_run_that_was_taken_over_writes_nothing(root, monkeypatch):
     assert len(asked) == count
 
 
-def test_sinks_are_told_of_whole_acts(root, monkeypatch):
+def test_act_rules_are_told_of_whole_acts(root, monkeypatch):
     """An act of two files is told once, with its actor's sources, and not when it is refused."""
     told: list[list[Change]] = []
-    monkeypatch.setattr(write_rules, "_sinks", {})
-    write_rules.register_sink(lambda changes: told.append(list(changes)))
+    monkeypatch.setattr(workspace_rules, "_acting_on_acts", {})
+    workspace_rules.register_act_rule(lambda changes: told.append(list(changes)))
     actor = Actor("dream", run="dream:3", sources=(4, 5), reason="tidied")
     workspace = open_workspace(root, Actor("chat")).as_actor(actor)
     workspace.write_many({"USER.md": b"- a\n", PATH: LEFT.encode()})

@@ -125,9 +125,10 @@ WRITER = """
 import sys
 from pathlib import Path
 from jenny.workspace.files import Actor, open_workspace
+from jenny.workspace.write_rules import register_act_rule
 from memory import provenance, write_rules
 write_rules.install()
-write_rules.register_sink(provenance.record_origins)
+register_act_rule(provenance.record_origins)
 root, number = Path(sys.argv[1]), sys.argv[2]
 place = open_workspace(root, Actor("chat", run=f"turn:{number}"))
 for turn in range(5):
