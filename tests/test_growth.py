@@ -28,7 +28,7 @@ from memory import (
     text_similarity,
 )
 from memory.history import summary_answer, transcript
-from settings_ui import browsing
+from settings_ui import file_browser
 from wikis import links, pages
 from wikis.feedback import words_of
 
@@ -92,8 +92,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "links": links.find_links,
     "headings": lambda text: pages.title_of("a.md", text),
     "words of a page": words_of,
-    "table": browsing.csv_table,
-    "JSON lines": browsing.json_lines,
+    "table": file_browser.csv_table,
+    "JSON lines": file_browser.json_lines,
     "an edit": lambda text: text_match.replace(f"{text}\r\nlast", "\nlast", "\nx"),
     "line ends": lambda text: texts.keep_line_ends(text, f"{text}\r\n"),
     "demo: files": _lines_of,

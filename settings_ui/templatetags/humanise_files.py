@@ -1,6 +1,10 @@
-"""Template filters for names, numbers and sizes of files."""
+"""Template filters for names and sizes of files, numbers, and times."""
+
+import datetime as dt
 
 from django import template
+from django.utils import timezone
+from django.utils.dateformat import format as formatted
 
 from jenny.workspace import names
 
@@ -31,3 +35,35 @@ def filesize(number: int) -> str:
         size, unit = size / STEP, units.pop()
         if size < STEP or not units:
             return f"{size:.1f} {unit}" if size < STEP / 10 else f"{size:,.0f} {unit}"
+
+
+# Template filters for short numbers.
+
+
+_UNITS = (("B", 1e9), ("M", 1e6), ("k", 1e3))
+
+
+@register.filter
+def short(number: float) -> str:
+    """Round a number to a few letters: ``1.5k``, ``20M``, ``0.05``."""
+    for unit, size in _UNITS:
+        if number >= size:
+            return f"{number / size:g}{unit}"
+    return f"{number:g}"
+
+
+# Template filter for times, with the day in words when it is near.
+
+
+@register.filter
+def moment(value: dt.datetime | None) -> str:
+    """Format a time in the account's zone: ``today, 14:05``; ``yesterday, 14:05``; ``Mon 3
+    August, 14:05``; with the year when it is not this one."""
+    if value is None:
+        return ""
+    local, today = timezone.localtime(value), timezone.localdate()
+    words = {0: "today", -1: "yesterday", 1: "tomorrow"}
+    day = words.get((local.date() - today).days)
+    if day is None:
+        day = formatted(local, "D j F" if local.year == today.year else "j F Y")
+    return f"{day}, {local:%H:%M}"

@@ -26,7 +26,7 @@ from memory import archive
 from memory import files as memory_files
 from memory.errors import NotArchived, NotForgotten
 from memory.services import lifted_facts
-from settings_ui import browsing
+from settings_ui import file_browser
 from settings_ui.views import files
 from settings_ui.views.files import workspace_error_page
 
@@ -71,7 +71,7 @@ def edit(request: HttpRequest, path: str) -> HttpResponseBase:
     _check_editable(ctx, path)
     if request.method == "POST":
         return _save(request, ctx, path)
-    current = ctx.files.read(path, limit=browsing.TEXT_BYTES)
+    current = ctx.files.read(path, limit=file_browser.TEXT_BYTES)
     if "\0" in current.text:
         message = (
             f"{names.shown(path)} has NUL characters, which a form would replace. It can be "
@@ -87,7 +87,7 @@ def edit(request: HttpRequest, path: str) -> HttpResponseBase:
 @workspace_error_page
 def preview(request: HttpRequest) -> HttpResponseBase:
     get_workspace_context(request)
-    text = request.POST.get("text", "")[: browsing.TEXT_BYTES]
+    text = request.POST.get("text", "")[: file_browser.TEXT_BYTES]
     return render(request, "files/edit.html#preview", {"html": render_markdown(text)})
 
 
@@ -98,7 +98,7 @@ def _check_editable(ctx: WorkspaceContext, path: str) -> None:
         PathRefused: the file cannot be edited here.
     """
     shown = names.shown(path)
-    if browsing.is_managed_file(path):
+    if file_browser.is_managed_file(path):
         message = f"{shown} is kept by Jenny herself. It can be read here, not edited."
         raise PathRefused(message)
     if any(names.is_git(part) for part in path.split("/")):
@@ -114,9 +114,9 @@ def _save(request: HttpRequest, ctx: WorkspaceContext, path: str) -> HttpRespons
     context: dict[str, Any] = {"text": text, "version": version}
     try:
         if path == "config.json":
-            texts.check_text_size(text, browsing.TEXT_BYTES)
+            texts.check_text_size(text, file_browser.TEXT_BYTES)
             return save(request, ctx, context)
-        done = texts.save_edited_text(ctx.files, path, text, version, most=browsing.TEXT_BYTES)
+        done = texts.save_edited_text(ctx.files, path, text, version, most=file_browser.TEXT_BYTES)
     except WorkspaceError as error:
         problem = {"problem": error.message, "status": HTTPStatus.UNPROCESSABLE_ENTITY}
         return _form(request, ctx, path, context | problem)
@@ -139,7 +139,7 @@ def _form(
     context |= files.base_context(ctx, path, is_folder=False) | {
         "can_preview": path.lower().endswith(_MARKDOWN),
         "file": memory_files.BY_PATH.get(path),
-        "most_bytes": browsing.TEXT_BYTES,
+        "most_bytes": file_browser.TEXT_BYTES,
     }
     return render(request, "files/edit.html", context, status=status)
 

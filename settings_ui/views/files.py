@@ -37,8 +37,8 @@ from memory import archive
 from memory import files as memory_files
 from memory.suppression import Tombstone, list_tombstones
 from memory.versions import version_title
-from settings_ui import browsing
-from settings_ui.browsing import Kind, shown
+from settings_ui import file_browser
+from settings_ui.file_browser import Kind, shown
 from settings_ui.views.memory.base_context import number_in
 from wikis.page_rename import Moved
 
@@ -81,7 +81,7 @@ def rows(ctx: WorkspaceContext, entries: tuple[Entry, ...]) -> list[Row]:
             entry,
             address(entry.path),
             ctx.local(entry.modified),
-            browsing.PURPOSES.get(entry.path, ""),
+            file_browser.PURPOSES.get(entry.path, ""),
             files.is_hidden(entry.path),
         )
         for entry in entries
@@ -93,8 +93,8 @@ def base_context(ctx: WorkspaceContext, path: str, *, is_folder: bool) -> dict[s
     return {
         "path": path,
         "name": path.rpartition("/")[2],
-        "purpose": browsing.PURPOSES.get(path, ""),
-        "crumbs": [(name, address(at)) for name, at in browsing.crumbs(path)],
+        "purpose": file_browser.PURPOSES.get(path, ""),
+        "crumbs": [(name, address(at)) for name, at in file_browser.crumbs(path)],
         "tree": list(_tree(ctx, folder)),
         "up": address(path.rpartition("/")[0]),
         "links": {
@@ -174,7 +174,7 @@ def thrown(ctx: WorkspaceContext, item: Item) -> str:
 def before_delete(path: str) -> str:
     """Return a warning to show before *path* is deleted; empty for ordinary files."""
     if path in memory_files.BY_PATH:
-        return f"Jenny reads this file at every message. {browsing.PURPOSES[path]}"
+        return f"Jenny reads this file at every message. {file_browser.PURPOSES[path]}"
     if memory_files.skill_of(path) is not None or path == memory_files.SKILLS:
         return "Jenny can do what this skill describes only as long as it is here."
     return ""
@@ -205,10 +205,10 @@ def _folder(request: HttpRequest, ctx: WorkspaceContext, place: Place) -> HttpRe
     order = request.GET.get("order", "name")
     number = request.GET.get("page", "1")
     words = request.GET.get("filter", "")[:200]
-    page = browsing.page_of(
+    page = file_browser.page_of(
         ctx.files.list(place.relative),
         words=words,
-        order=order if order in browsing.ORDERS else "name",
+        order=order if order in file_browser.ORDERS else "name",
         number=int(number) if number.isdecimal() and len(number) <= PAGE_DIGITS else 1,
         shows_hidden=ctx.account.developer_mode,
     )
@@ -217,7 +217,7 @@ def _folder(request: HttpRequest, ctx: WorkspaceContext, place: Place) -> HttpRe
         "rows": rows(ctx, page.entries),
         "filter": words,
         "order": order,
-        "orders": browsing.ORDERS,
+        "orders": file_browser.ORDERS,
     }
     part = "#listing" if request.headers.get("HX-Request") == "true" else ""
     return render(request, f"files/folder.html{part}", context)
@@ -227,7 +227,7 @@ def _file(request: HttpRequest, ctx: WorkspaceContext, place: Place) -> HttpResp
     with open(paths.open_file(place), "rb") as file:  # noqa: PTH123  (a descriptor, no path)
         head = file.read(SHOWN_BYTES)
     size = place.status.st_size if place.status else 0
-    kind = browsing.kind_of(place.parts[-1], head[: browsing.HEAD_BYTES])
+    kind = file_browser.kind_of(place.parts[-1], head[: file_browser.HEAD_BYTES])
     is_whole = size <= len(head)
     line = number_in(request.GET.get("line", ""))
     around = lines_around(ctx, place.relative, line) if line and kind.is_text else None
@@ -241,7 +241,7 @@ def _file(request: HttpRequest, ctx: WorkspaceContext, place: Place) -> HttpResp
         "can_edit": can_edit(ctx, place.relative, kind, size),
         "is_tracked": tracked_files.is_tracked(place.relative),
         "file": memory_files.BY_PATH.get(place.relative),
-        "is_kept": browsing.is_managed_file(place.relative),
+        "is_kept": file_browser.is_managed_file(place.relative),
         "traces": traces(ctx, request.GET.get("after", "")),
     }
     return render(request, "files/file.html", context | content)
@@ -261,7 +261,9 @@ def lines_around(ctx: WorkspaceContext, path: str, wanted: int) -> dict[str, Any
 def can_edit(ctx: WorkspaceContext, path: str, kind: Kind, size: int) -> bool:
     if names.is_settings(path):
         return ctx.account.developer_mode and path == "config.json"
-    return kind.is_text and size <= browsing.TEXT_BYTES and not browsing.is_managed_file(path)
+    return (
+        kind.is_text and size <= file_browser.TEXT_BYTES and not file_browser.is_managed_file(path)
+    )
 
 
 # Raw files, and folders as zip files. They are streamed, and nothing in them can run.
@@ -289,7 +291,7 @@ def raw(request: HttpRequest, path: str) -> HttpResponseBase:
     ctx = get_workspace_context(request)
     place = paths.locate(ctx.files.root, path)
     with open(paths.open_file(place), "rb") as file:  # noqa: PTH123  (a descriptor, no path)
-        kind = browsing.kind_of(place.parts[-1], file.read(browsing.HEAD_BYTES))
+        kind = file_browser.kind_of(place.parts[-1], file.read(file_browser.HEAD_BYTES))
     is_shown = kind.view != "binary"
     return _bytes(place, kind.media_type, "inline" if is_shown else "attachment")
 
@@ -305,7 +307,7 @@ def download(request: HttpRequest, path: str = "") -> HttpResponseBase:
         raise FileMissing(content.missing(place))
     if place.is_folder:
         return _zip(ctx, place)
-    return _bytes(place, browsing.BYTES, "attachment")
+    return _bytes(place, file_browser.BYTES, "attachment")
 
 
 def _zip(ctx: WorkspaceContext, place: Place) -> HttpResponseBase:
@@ -321,7 +323,7 @@ def _zip(ctx: WorkspaceContext, place: Place) -> HttpResponseBase:
     )
     name = f"{place.parts[-1] if place.parts else ctx.row.slug}.zip"
     response = StreamingHttpResponse(
-        apart(browsing.stream_zip(ctx.files, place.relative, listed)),
+        apart(file_browser.stream_zip(ctx.files, place.relative, listed)),
         content_type="application/zip",
     )
     return named(response, name, "attachment")

@@ -30,8 +30,8 @@ from memory.restore.plan import (
     voided_sentence,
 )
 from memory.services import restores
-from settings_ui import browsing
-from settings_ui.browsing import shown
+from settings_ui import file_browser
+from settings_ui.file_browser import shown
 from settings_ui.views import snapshots
 from settings_ui.views.files import LOCKED_IN, apart, named
 from settings_ui.views.snapshots import SnapshotContext, workspace_error_page
@@ -67,9 +67,9 @@ def raw(request: HttpRequest, snapshot_id: str, path: str) -> HttpResponseBase:
         row = reader.find_file(repo, shot, path)
         head = _head(repo, row)
     name = row.path.rpartition("/")[2]
-    kind = browsing.kind_of(name, head[: browsing.HEAD_BYTES])
+    kind = file_browser.kind_of(name, head[: file_browser.HEAD_BYTES])
     keeps = "download" in request.GET or kind.view == "binary"
-    media_type = browsing.BYTES if keeps else kind.media_type
+    media_type = file_browser.BYTES if keeps else kind.media_type
     response = StreamingHttpResponse(apart(_pieces(ctx, row)), content_type=media_type)
     response["Content-Length"] = str(row.size)
     return named(response, name, "attachment" if keeps else "inline")
@@ -117,7 +117,7 @@ def _row(ctx: SnapshotContext, shot: Snapshot, row: FileRow) -> dict[str, Any]:
         "name": row.path.rpartition("/")[2],
         "href": snapshots.at_address(shot.id, row.path),
         "changed": changed,
-        "purpose": browsing.PURPOSES.get(row.path, ""),
+        "purpose": file_browser.PURPOSES.get(row.path, ""),
     }
 
 
@@ -125,7 +125,7 @@ def _shown(
     request: HttpRequest, ctx: SnapshotContext, shot: Snapshot, row: FileRow, head: bytes
 ) -> HttpResponse:
     name = row.path.rpartition("/")[2]
-    kind = browsing.kind_of(name, head[: browsing.HEAD_BYTES])
+    kind = file_browser.kind_of(name, head[: file_browser.HEAD_BYTES])
     context = snapshots.about(ctx, shot, row.path) | {
         "kind": kind,
         "size": row.size,

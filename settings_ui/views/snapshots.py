@@ -43,7 +43,7 @@ from jenny.workspace.versions.undo import UndoPlan, plan_undo
 from memory.models import SnapshotState
 from memory.services import restores, snapshots
 from memory.versions import version_title
-from settings_ui import browsing
+from settings_ui import file_browser
 from settings_ui.values import write_into
 from settings_ui.views.memory.runs import run_of_version
 
@@ -117,7 +117,7 @@ def about(ctx: SnapshotContext, shot: Snapshot, path: str = "") -> dict[str, Any
         "when": ctx.local(shot.when),
         "path": path,
         "name": path.rpartition("/")[2],
-        "crumbs": [(part, at_address(shot.id, at)) for part, at in browsing.crumbs(path)],
+        "crumbs": [(part, at_address(shot.id, at)) for part, at in file_browser.crumbs(path)],
         "links": {
             "top": at_address(shot.id, ""),
             "restore": address("snapshot_restore", shot.id, path),

@@ -6,8 +6,8 @@ from jenny.agent.demo.background_runs import lines_of
 from jenny.markdown.comments import blank_comments, comment_lines, find_comments, without_comments
 from memory.facts import facts
 from memory.prompt_files import says_something
-from settings_ui import browsing
-from settings_ui.browsing import shown
+from settings_ui import file_browser
+from settings_ui.file_browser import shown
 
 IN_CODE = "```\n<!--\n```\n\nThis stays.\n\n```\n-->\n```\n"
 
@@ -49,7 +49,7 @@ def test_lines_keep_their_numbers() -> None:
 
 def test_the_file_view_shows_what_stands_between_two_code_blocks() -> None:
     """A comment's marks in code hide nothing; a comment is not shown."""
-    kind = browsing.kind_of("a.md", b"# a")
+    kind = file_browser.kind_of("a.md", b"# a")
     page = shown(kind, "a.md", f"{IN_CODE}\n<!-- hidden -->\n".encode())["html"]
     assert "This stays." in page
     assert "hidden" not in page

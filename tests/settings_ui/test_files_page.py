@@ -21,7 +21,7 @@ from jenny.chat.models import Conversation, ProjectState
 from jenny.workspace import trash
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import commit_pending
-from settings_ui.browsing import PURPOSES
+from settings_ui.file_browser import PURPOSES
 from settings_ui.services.accounts import delete_expired_files
 
 HOSTILE = "<img src=x onerror=alert(1)>"

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "jenny/accounts/services/first_run.py": "the setup token in the data folder",
     "jenny/agent/cancellation.py": "wakes its thread by a pipe",
     "jenny/runtime/upgrade.py": "the backup before migrating; the running instance's lock",
-    "settings_ui/browsing.py": "a download, which is a stream and no file",
+    "settings_ui/file_browser.py": "a download, which is a stream and no file",
     "settings_ui/services/backups/importer.py": "the plan of an import, in the data folder",
     "settings_ui/services/backups/exporter.py": "backups, in the data folder or as a command says",
     "settings_ui/services/backups/storage.py": "backups to be fetched, in the data folder",

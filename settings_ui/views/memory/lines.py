@@ -30,7 +30,7 @@ from memory.services import origins
 from memory.services.why import HOW, WHO, why
 from memory.skills import Skill
 from memory.suppression import Tombstone, tombstones
-from settings_ui import browsing
+from settings_ui import file_browser
 from settings_ui.dream_pages import run_number
 from settings_ui.views.files import address as file_address
 from settings_ui.views.memory.base_context import (
@@ -97,7 +97,7 @@ def lines_page(request: HttpRequest, path: str) -> HttpResponseBase:
     found = every[start : start + SHOWN_FACTS]
     context |= base_context(mine, f"file:{path}") | {
         "file": file,
-        "purpose": browsing.PURPOSES.get(path, ""),
+        "purpose": file_browser.PURPOSES.get(path, ""),
         "gauge": next((row for row in budgets.gauge(mine.files.root) if row.file == file), None),
         "lines": lines_of(mine, {path: found}),
         "is_whole_pinned": any(row.is_whole for row in pins.pins(mine.files.root, path)),

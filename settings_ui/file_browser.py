@@ -1,4 +1,4 @@
-"""What the file browser shows, without the web: kinds of files, folder lists, tables.
+"""What the file browser shows, without the web: kinds of files, folder lists, tables, zips.
 
 The name's ending decides the kind. The first bytes decide for unknown endings, and must fit the
 ending of a picture.
