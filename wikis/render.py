@@ -40,7 +40,7 @@ read of them; more are links."""
 
 @dataclass
 class _EmbedBudget:
-    """What is left for pages that are shown within one."""
+    """The rest for pages that are shown within one."""
 
     count: int = MOST_EMBEDS
     chars: int = EMBED_CHARS

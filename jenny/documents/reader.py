@@ -34,7 +34,7 @@ _LONGEST_ORDER = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read of a file.
+    """The content that was read of a file.
 
     *type* names its ``FileType``. *pages*: the texts of the pages from *first* on; *page_count*:
     how many there are, 0 when that is not known; *has_more*: pages follow. *problem*: a sentence on

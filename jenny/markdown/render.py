@@ -87,7 +87,7 @@ def render_embed(source: str, around: LinkContext, prefix: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
-    """Where a text stands: *outline* names its headings; *is_page*: it has the links of a page."""
+    """The place of a text: *outline* names its headings; *is_page*: it has the links of a page."""
 
     prefix: str
     around: LinkContext | None

@@ -85,7 +85,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a passage must have to be found: a form of each of *needed*, one of these *kinds*, and
+    """Conditions for a passage: it has a form of each of *needed*, one of these *kinds*, and
     a day from *since* to *until* ("": any), unless it has no day."""
 
     kinds: Sequence[str]

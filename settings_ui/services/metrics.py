@@ -43,7 +43,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
 class _Instance(Collector):
-    """What the database and Redis say of the instance."""
+    """Metrics of the instance, from the database and Redis."""
 
     def collect(self) -> Iterator[Metric]:
         yield _gauge(

@@ -27,7 +27,7 @@ class Attachment(models.Model):
     """A file of a message. Until that is sent, *message* is null and the file is an upload."""
 
     class Form(models.TextChoices):
-        """What the model gets of it; empty until it is sent."""
+        """The form in which the model gets it; empty until it is sent."""
 
         PICTURE = "picture"
         TEXT = "text"

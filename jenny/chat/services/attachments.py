@@ -57,7 +57,7 @@ class AttachmentRefused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the workspace's settings allow, in bytes and tokens."""
+    """Limits of the workspace's settings, in bytes and tokens."""
 
     file_bytes: int
     message_bytes: int

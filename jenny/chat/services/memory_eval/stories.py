@@ -58,7 +58,7 @@ class DatedFact(_Part):
 
 
 class Story(_Part):
-    """What is said on which days, by the time at which each conversation begins; and the marks.
+    """The messages of each day, by the time at which each conversation begins; and the marks.
 
     *kept*: facts that are known in the end. *forgotten*: what the person had forgotten, by the
     words with which it is looked for. *never*: what may be in no file and no prompt (secrets,
