@@ -11,7 +11,6 @@ A line in another language than its entries is compared by numbers and names alo
 script by numbers alone.
 """
 
-import contextlib
 import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from functools import cached_property
 from typing import Literal
 
 from jenny.text_normalisation import fold, is_unspaced
+from memory.date_evidence import MOST_UNITS, DateEvidence, shared_weight
 from memory.derived_numbers import derive_numbers, find_amounts
 from memory.fact_units import (
     LABELS,
@@ -28,9 +28,7 @@ from memory.fact_units import (
     date_parts,
     has_date_parts,
     has_digits,
-    has_month,
     is_compound,
-    is_same_date,
     is_script,
     language_of,
     nearest_texts,
@@ -43,7 +41,6 @@ from memory.fact_words import (
     is_aversion,
     word_sets,
 )
-from memory.relative_days import find_stretches, is_dated_note, near_years
 from memory.replaced_lines import find_lost, find_parted
 from memory.similarity_words import OPPOSITES
 from memory.turned_negations import find_turned
@@ -128,12 +125,8 @@ _LITERAL = re.compile(
     r"`([^`\n]+)`|(https?://[^\s)>\]`]+)|([\w.+-]+@[\w-]+(?:\.[\w-]+)+)|((?:[\w.~-]*/)+[\w.-]+)"
     r"|((?<![\w-])--[a-z][\w-]*)"
 )
-_WEEK_DAYS = 7
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 # Of a line without end, so much is compared.
 _MOST_CHARS = 2_000
-# Of a clause that runs on without end, so much is compared with others.
-_MOST_UNITS = 60
 _BRACKETS = ("(", "（")
 _SHORTEST_BEGINNING = 4
 
@@ -159,9 +152,11 @@ class _Ground:
         near = nearest_texts(self.line.units, evidence.shown)
         self._shown = self._texts(near)
         # A text counts from the days of its own entries alone.
-        self._cited_days = _with_days(self._cited, evidence.cited.values())
-        self._days = self._cited_days + _with_days(
-            self._shown, [evidence.shown[text] for text in near]
+        self._dates = DateEvidence(
+            self.line,
+            list(zip(self._cited, evidence.cited.values(), strict=True)),
+            list(zip(self._shown, [evidence.shown[text] for text in near], strict=True)),
+            is_translation=self.is_translation,
         )
         self._all = (*self._cited, *self.replaced, *self._shown)
         self._whole = read_units("\n".join(text.source for text in self._all), own)
@@ -249,10 +244,10 @@ class _Ground:
         )
 
     def _unknown_in(self, clause: tuple[Unit, ...], unknown: Collection[Unit]) -> tuple[str, ...]:
-        new = [unit for unit in dict.fromkeys(clause) if unit in unknown][:_MOST_UNITS]
+        new = [unit for unit in dict.fromkeys(clause) if unit in unknown][:MOST_UNITS]
         if not new or self.line.is_label(self.line.clauses.index(clause)):
             return ()
-        known = [unit for unit in clause if unit.counts and self._stands(unit)][:_MOST_UNITS]
+        known = [unit for unit in clause if unit.counts and self._stands(unit)][:MOST_UNITS]
         is_new = _is_new(new, known) and not self._is_heading(clause, new)
         if is_new and not self._may_be_reworded(clause, new, unknown):
             return runs_of(new)
@@ -331,7 +326,7 @@ class _Ground:
         if known < REWORDED_SHARE * sum(unit.weight for unit in counting):
             return False
         is_only = len({unit.run for unit in (*unknown, *new) if not unit.is_loose}) == 1
-        base = max(self._all, key=self._shared, default=self._whole)
+        base = max(self._all, key=lambda text: shared_weight(self.line, text), default=self._whole)
         said = [unit for unit in base.units if _says_something(unit)]
         return is_only and any(not self._has(unit) for unit in said)
 
@@ -371,25 +366,12 @@ class _Ground:
             return False
         if is_aversion(unit.key) and self._has_negation:
             return False
-        if unit.key in self._weekdays:
+        if unit.key in self._dates.weekdays:
             return False
         if self._stands(unit) or is_compound(unit.key, self._whole) or self._has_synonym(unit):
             return False
         near = (text for text in self._near_lines if text.knows(unit))
         return not any(self._is_about(text, unit) for text in near)
-
-    @cached_property
-    def _weekdays(self) -> frozenset[str]:
-        """The days of the week of the line's dates, and those that the texts count to."""
-        found = set()
-        for text, seen in self._days:
-            for row in find_stretches(text.source, seen):
-                found |= {day.weekday() for day in row.days()}
-            for date in self.line.words.dates:
-                year, month, day = map(int, date.split("-"))
-                with contextlib.suppress(ValueError):
-                    found.add(dt.date(year or seen.year, month, day).weekday())
-        return frozenset(f"day {number}" for number in found)
 
     def _stands(self, unit: Unit) -> bool:
         return self._whole.knows(unit)
@@ -399,18 +381,9 @@ class _Ground:
         """Lines of the files that have words in common with the line."""
         return self._texts(nearest_texts(self.line.units, self._evidence.before))
 
-    def _shared(self, text: Text) -> int:
-        """The weight of the words that a text has of the line."""
-        units = [one for one in self.line.units if one.counts and not one.is_of_calendar]
-        return sum(one.weight for one in units[:_MOST_UNITS] if text.knows(one))
-
-    @cached_property
-    def _most_shared(self) -> int:
-        return max((self._shared(text) for text, _ in self._days), default=0)
-
     def _is_about(self, text: Text, unit: Unit | None = None) -> bool:
         """True when a text speaks of what the line speaks of, the unit aside."""
-        units = [one for one in self.line.units if one.counts and one != unit][:_MOST_UNITS]
+        units = [one for one in self.line.units if one.counts and one != unit][:MOST_UNITS]
         return any(text.knows(one) for one in units)
 
     def _unknown_numbers(self) -> tuple[str, ...]:
@@ -424,12 +397,7 @@ class _Ground:
 
     def _numbers_not_in(self, texts: Sequence[Text]) -> tuple[str, ...]:
         found = self.line.words
-        numbers: set[str] = set()
-        for text, seen in self._days:
-            rows = find_stretches(text.source, seen)
-            years = {str(year) for row in rows for year in row.years}
-            has_year = _YEAR.search(text.source)
-            numbers |= years or (set() if has_year else {str(seen.year)})
+        numbers = self._dates.years
         for text in texts:
             own = (*text.words.numbers, *date_parts(text.words.dates))
             numbers |= {plain_number(number) for number in own}
@@ -440,75 +408,17 @@ class _Ground:
             if plain_number(n) not in numbers | {"1"} and not has_digits(said, n)
         ]
         if wrong:
-            known = derive_numbers([*self._days, *((text, None) for text in texts)])
+            known = derive_numbers([*self._dates.days, *((text, None) for text in texts)])
             amounts = find_amounts(self.line.source)
             wrong = [n for n in wrong if not known.has(n, amounts)]
         wrong += [
             day
             for day in found.dates
-            if not any(self._has_date(text, day) for text in texts)
-            and not self._is_counted(day)
+            if not any(self._dates.has_date(text, day) for text in texts)
+            and not self._dates.is_counted(day)
             and not any(has_date_parts(text, day) for text in texts)
         ]
         return tuple(wrong)
-
-    def _has_date(self, text: Text, date: str) -> bool:
-        """True when a text has a date; one without a year is the one next to the text's day."""
-        return any(
-            is_same_date(date, other) and self._is_near(text, date, other)
-            for other in text.words.dates
-        )
-
-    def _is_near(self, text: Text, date: str, other: str) -> bool:
-        year, month, day = map(int, date.split("-"))
-        if not year or not other.startswith("0-"):
-            return True
-        seen = [day for one, day in self._days if one is text] or [day for _, day in self._days]
-        return not seen or any(year in near_years(text.source, one, month, day) for one in seen)
-
-    def _is_counted(self, date: str) -> bool:
-        """True when a date follows from a text and the day of its entry: "tomorrow", "in May"."""
-        year, month, day = map(int, date.split("-"))
-        said = {day for text in self._cited for day in text.words.dates}
-        has_day = any(re.fullmatch(rf"[1-9]\d*-{month}-\d+", one) for one in said)
-        if not day and not has_day:
-            near = self._cited_days or self._days
-            if any(
-                has_month(text, month)
-                and (not year or year in near_years(text.source, seen, month, 0))
-                for text, seen in near
-            ):
-                return True
-        return any(
-            self._is_meant(text, seen, (year or seen.year, month, day))
-            for text, seen in self._days
-            if self.is_translation or self._shared(text) or not self._most_shared
-        )
-
-    def _is_meant(self, text: Text, seen: dt.date, date: tuple[int, int, int]) -> bool:
-        """True when a text of a day may mean a date: one that it counts to from that day or from a
-        date in it, the day of the week within a week, or the day itself, if it has no other."""
-        year, month, day = date
-        own = {one for one in map(_full_date, text.words.dates) if one}
-        starts = (seen, *own)
-        with contextlib.suppress(ValueError):
-            meant = dt.date(year, month, day)
-            has_weekday = f"day {meant.weekday()}" in text.keys
-            if has_weekday and any(abs((meant - one).days) <= _WEEK_DAYS for one in starts):
-                return True
-        stretches = [row for one in starts for row in find_stretches(text.source, one)]
-        if any(row.has(year, month, day) for row in stretches):
-            return True
-        if (year, month, day or seen.day) != (seen.year, seen.month, seen.day):
-            return False
-        # "Said on 30 November: due tomorrow" keeps what is counted and from where.
-        named = _weekdays_of(text) & _weekdays_of(self.line)
-        if is_dated_note(self.line.source, text.source, [unit.run for unit in named]):
-            return True
-        if not self.is_translation and self._shared(text) < self._most_shared:
-            return False
-        has_another = text.words.dates or any(row.days() or not day for row in stretches)
-        return not has_another and not _weekdays_of(text)
 
     def turned(self) -> tuple[str, ...]:
         """The words of the line that have lost a negation or found one."""
@@ -519,7 +429,7 @@ class _Ground:
         """A person of one fact with what another fact says of somebody else."""
         facts = (*self._cited, *self._shown)
         for clause in self.line.clauses:
-            units = [unit for unit in clause[:_MOST_UNITS] if unit.counts]
+            units = [unit for unit in clause[:MOST_UNITS] if unit.counts]
             units = [unit for unit in units if any(fact.knows(unit) for fact in facts)]
             if len(units) < 2 or not facts:  # noqa: PLR2004 - one word belongs to nobody else
                 continue
@@ -533,23 +443,6 @@ class _Ground:
             if held and not any(text.knows(unit) for text in own for unit in held):
                 return runs_of([*persons, *held])
         return ()
-
-
-def _with_days(
-    texts: Iterable[Text], days: Iterable[Collection[dt.date]]
-) -> list[tuple[Text, dt.date]]:
-    return [(text, day) for text, own in zip(texts, days, strict=True) for day in own]
-
-
-def _weekdays_of(text: Text) -> set[Unit]:
-    return {unit for unit in text.units if unit.key.startswith("day ")}
-
-
-def _full_date(date: str) -> dt.date | None:
-    """A date that has all its parts, and is one."""
-    with contextlib.suppress(ValueError):
-        return dt.date(*map(int, date.split("-")))
-    return None
 
 
 def _surprise(unit: Unit) -> float:
