@@ -28,7 +28,7 @@ HISTORY, ARCHIVED, MEMORY = "history", "archive", "memory"
 SKILL, WIKI, FILE = "skill", "wiki", "file"
 CHAT, PROJECT_CHAT = "chat", "project_chat"
 # For people alone: no tool of a model names these kinds.
-FORGOTTEN, VERSION = "forgotten", "version"
+FORGOTTEN, VERSION, CHAT_VERSION = "forgotten", "version", "chat_version"
 # What is in files.
 KINDS = (HISTORY, ARCHIVED, MEMORY, SKILL, WIKI, FILE)
 _FILE_KINDS = (MEMORY, SKILL, WIKI, FILE)

@@ -74,6 +74,11 @@ class PostgresStore(PassageStore):
     def clear(self) -> None:
         self.remove(self.stamps())
 
+    def exists(self) -> bool:
+        with self.connect() as execute:
+            query = "select 1 from search_document where workspace = %s limit 1"
+            return bool(execute(query, [self.workspace]))
+
     def compact(self) -> None:
         """Leave it to the server's autovacuum."""
 

@@ -118,6 +118,10 @@ class PassageStore(ABC):
         """Delete everything that is kept of the workspace."""
 
     @abstractmethod
+    def exists(self) -> bool:
+        """True when something may be kept of the workspace."""
+
+    @abstractmethod
     def frequencies(self, forms: Iterable[str]) -> dict[str, int]:
         """Return the number of passages with each form, without those that have none. The number
         of a beginning (``words.PREFIX``) is an estimate."""
@@ -339,6 +343,9 @@ class SqliteStore(PassageStore):
 
     def clear(self) -> None:
         self.cache.discard()
+
+    def exists(self) -> bool:
+        return self.cache.exists()
 
     def compact(self) -> None:
         # FTS5 keeps removed words until the parts of its table are merged: all of them, in steps,

@@ -45,6 +45,10 @@ class SqliteCache:
         row = connection.execute("select value from about where key = 'born'").fetchone()
         return str(row[0]) if row else ""
 
+    def exists(self) -> bool:
+        """True when there is a file, or the data is in memory."""
+        return self._memory is not None or (self._path is not None and self._path.exists())
+
     def discard(self) -> None:
         """Delete the file; the next process to open it creates a new one."""
         with self._lock:

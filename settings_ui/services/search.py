@@ -30,6 +30,7 @@ from memory.models import LineOrigin
 from memory.search_sources import (
     ARCHIVED,
     CHAT,
+    CHAT_VERSION,
     FILE,
     FORGOTTEN,
     HISTORY,
@@ -74,6 +75,7 @@ _NAMES = {
     WIKI: "Wiki",
     FILE: "File",
     VERSION: "Old version",
+    CHAT_VERSION: "Another version of a conversation",
 }
 _IN_FILES = frozenset({MEMORY, SKILL, WIKI, FILE})
 _SNIPPET_CHARS = 280
@@ -149,7 +151,7 @@ def find(ctx: WorkspaceContext, query: str, kind: str, days: Days) -> tuple[Resu
 
 
 def find_versions(ctx: WorkspaceContext, query: str, days: Days) -> Results:
-    """Search what left the files with earlier versions."""
+    """Search what left the files, and the conversations, with earlier versions."""
     limits = (days.since, days.until)
     return chat_search.search_versions(ctx.row, query, seconds=_SECONDS, is_typed=True, days=limits)
 
@@ -228,6 +230,7 @@ class _Page:
         of_kind: Mapping[str, Callable[[Hit], dict[str, Any] | None]] = {
             CHAT: self._chat,
             PROJECT_CHAT: self._chat,
+            CHAT_VERSION: self._chat,
             HISTORY: self._entry,
             ARCHIVED: self._archived,
             MEMORY: self._line,
@@ -345,7 +348,7 @@ class _Page:
 
     @cached_property
     def _messages(self) -> dict[int, tuple[dt.datetime, Conversation]]:
-        found = self._of(CHAT, PROJECT_CHAT)
+        found = self._of(CHAT, PROJECT_CHAT, CHAT_VERSION)
         rows = Message.objects.filter(
             pk__in=[hit.passage.anchors[hit.best] for hit in found],
             conversation__workspace=self.ctx.row,

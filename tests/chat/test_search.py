@@ -282,3 +282,25 @@ def test_a_deleted_conversation_leaves_the_index_at_once(chats):
     update_search_index(str(chat.workspace.pk))
     (file,) = settings.JENNY_DATA.cache.glob("search/*.sqlite3")
     assert b"xylophon" not in file.read_bytes()
+
+
+def test_the_index_of_versions_is_kept_up_to_date_once_it_is_there(chats, valkey):
+    """The hourly task also brings the index of versions up to date, from its first search on; what
+    an edit replaced leaves it with its conversation."""
+    chat = chats["past"]
+    workspace = chat.workspace
+    say(chat, "The xylophone is red")
+    Conversation.objects.filter(pk=chat.pk).update(branch=chat.branches.create())
+    chat.messages.update(is_current=False)
+    search.enqueue_updates()
+    assert valkey.llen("maintenance") == 1
+    assert [hit.kind for hit in search.search_versions(workspace, "xylophone").hits]
+    assert not search.search_all(workspace)("xylophone", None).hits
+    valkey.flushdb()
+    search.enqueue_updates()
+    assert valkey.llen("maintenance") == 2
+    delete_conversation(chat)
+    for part in ("", "-versions"):
+        update_search_index(str(workspace.pk), part)
+    for file in settings.JENNY_DATA.cache.glob("search/*.sqlite3"):
+        assert b"xylophon" not in file.read_bytes()

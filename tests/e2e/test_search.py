@@ -153,6 +153,34 @@ def test_the_page_searches_while_one_types_and_leads_to_the_message(
     expect(page.locator(".item:target")).to_contain_text("ocelot")
 
 
+def test_a_replaced_message_is_found_and_its_version_shown(
+    signed_in: Callable[..., Page],
+    talk: Callable[[str], str],
+    owner: Client,
+    model_server: ModelServer,
+) -> None:
+    """What an edit replaced is among the old versions; its page shows it and brings it back."""
+    words, other = new_words(), new_words()
+    chat = talk(f"{words} about an axolotl")
+    number = re.findall(r'id="m(\d+)"', owner.thread(chat))[0]
+    model_server.script("Newts are small.", when=only_for(other))
+    owner.post(f"/chat/{chat}/edit/{number}", text=f"{other} about a newt")
+    owner.answer(chat)
+    page = signed_in(**options(360, "dark"))
+    page.goto("/search/?q=axolotl")
+    follow(page, page.get_by_role("link", name="Search old versions too").click)
+    hit = page.locator(".old .hits a")
+    expect(hit).to_have_count(1)
+    follow(page, hit.click)
+    expect(page.get_by_role("main")).to_contain_text("in a version")
+    expect(page.locator(f"#m{number}")).to_contain_text("axolotl")
+    assert overflow(page) <= 0
+    assert not faults(page)
+    follow(page, page.get_by_role("button", name="Show this version").click)
+    expect(page).to_have_url(re.compile(f"/chat/{chat}/#m{number}$"))
+    expect(page.locator(".item:target")).to_contain_text("axolotl")
+
+
 def test_without_script_a_form_and_links_do(
     signed_in: Callable[..., Page], talk: Callable[[str], str]
 ) -> None:

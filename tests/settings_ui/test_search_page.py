@@ -16,7 +16,7 @@ from django.test import Client
 
 from jenny.accounts.models import Account
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.chat.services import search
+from jenny.chat.services import branches, deletion, search
 from jenny.search.postgres import PostgresStore
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import commit_pending
@@ -276,6 +276,41 @@ def test_old_versions_are_searched_when_asked(person: Client, root: Path) -> Non
     assert "newest 2,000 versions" in page
     assert "Boil the kettle twice." in place(person, hit["href"])
     assert "old=1" in person.get("/search/?q=kettle").content.decode()
+
+
+def test_replaced_messages_are_searched_when_asked(
+    person: Client, ana: Account, root: Path, valkey: str
+) -> None:
+    """What an edit replaced is found among the old versions, with a page that shows it and brings
+    its version back; no tool of a model finds it, and it leaves with its conversation."""
+    said = say(ana, "I bought a zeppelin", "A fine **zeppelin**.")
+    chat = said.conversation
+    chat.messages.update(turn=chat.turns.get())
+    Block.objects.update(html="<p>A fine airship.</p>")
+    branches.edit_message(chat, said.pk, "I bought a kite", start=lambda _: None)
+    Turn.objects.update(state=Turn.State.DONE)
+    assert found(person, "zeppelin") == []
+    hits = found(person, "zeppelin", old="1")
+    assert {hit["words"] for hit in hits} == {
+        "You: I bought a zeppelin",
+        "Jenny: A fine **zeppelin**.",
+    }
+    for hit in hits:
+        assert "said 3 May 2026" in hit["hint"]
+        page = place(person, hit["href"])
+        assert "that is not shown now" in page
+        assert "I bought a zeppelin" in page
+        assert "A fine airship." in page
+    assert search.search_for(chat)("zeppelin", None).hits == ()
+    answer = person.post(f"/chat/{chat.pk}/version", {"message": said.pk}, follow=True)
+    assert answer.redirect_chain[-1][0].endswith(f"#m{said.pk}")
+    assert "I bought a zeppelin" in answer.content.decode()
+    assert len(found(person, "zeppelin")) == 2
+    (hit,) = found(person, "kite", old="1")
+    assert "I bought a kite" in place(person, hit["href"])
+    deletion.delete_conversation(chat)
+    assert found(person, "kite", old="1") == []
+    assert person.get(hit["href"]).status_code == 404
 
 
 def test_nobody_finds_what_belongs_to_others(person: Client, ana: Account, root: Path) -> None:

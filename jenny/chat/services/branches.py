@@ -82,7 +82,7 @@ def regenerate_answer(
 def show_version(chat: Conversation, message_id: int, step: int) -> None:
     """Show the previous (-1) or next (1) version of a message; do nothing when there is none.
 
-    :raises Refused: an answer is being written, or the message is not in the thread.
+    :raises MessageRefused: an answer is being written, or the message is not in the thread.
     """
     with transaction.atomic():
         row = _resting(chat)
@@ -95,19 +95,40 @@ def show_version(chat: Conversation, message_id: int, step: int) -> None:
             Q(pk=forks_at) | Q(pk__in=_firsts(branches.values(), parent, forks_at)),
             version=here.version + step,
         ).first()
-        if wanted is None or wanted.branch_id is None:
+        if wanted is None:
             return
-        paths = {pk: branch.path(branches) for pk, branch in branches.items()}
-        holding = [pk for pk in branches if paths[pk].holds(wanted.branch_id, wanted.pk)]
-        # The branch with this version that was shown last.
-        target = max(holding, key=lambda pk: (str(branches[pk].left_at or ""), pk))
-        _hand_over(row, rows_of(row, 0).exclude(paths[target].condition))
-        _leave(row)
-        left = paths[row.branch_id or target]
-        row.messages.filter(is_current=True).update(is_current=False)
-        row.messages.filter(paths[target].condition).update(is_current=True)
-        _enter(row, branches[target], _returned(row, branches[target], left))
+        _show(row, wanted)
     _tell(chat)
+
+
+def show_message(chat: Conversation, message_id: int) -> None:
+    """Show the version in which a message stands.
+
+    :raises MessageRefused: an answer is being written, or there is no such message.
+    """
+    with transaction.atomic():
+        row = _resting(chat)
+        wanted = row.messages.filter(pk=message_id).first()
+        if wanted is None:
+            raise MessageRefused(_ELSEWHERE)
+        if wanted.is_current:
+            return
+        _show(row, wanted)
+    _tell(chat)
+
+
+def _show(row: Conversation, wanted: Message) -> None:
+    branches = {branch.pk: branch for branch in row.branches.all()}
+    paths = {pk: branch.path(branches) for pk, branch in branches.items()}
+    holding = [pk for pk in branches if paths[pk].holds(wanted.branch_id or 0, wanted.pk)]
+    # The branch with this version that was shown last.
+    target = max(holding, key=lambda pk: (str(branches[pk].left_at or ""), pk))
+    _hand_over(row, rows_of(row, 0).exclude(paths[target].condition))
+    _leave(row)
+    left = paths[row.branch_id or target]
+    row.messages.filter(is_current=True).update(is_current=False)
+    row.messages.filter(paths[target].condition).update(is_current=True)
+    _enter(row, branches[target], _returned(row, branches[target], left))
 
 
 def branch_off(chat: Conversation, message_id: int) -> Conversation:

@@ -17,7 +17,7 @@ from uuid import UUID
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
 
 from jenny.accounts.models import Workspace
@@ -47,7 +47,14 @@ from jenny.workspace.redact import redact
 from memory import search_sources
 from memory.history import cursors
 from memory.recall import MOST, FoundPassage, PassageView, Search, shown_lines
-from memory.search_sources import CHAT, PROJECT_CHAT, VERSION, VersionSource, passages_of
+from memory.search_sources import (
+    CHAT,
+    CHAT_VERSION,
+    PROJECT_CHAT,
+    VERSION,
+    VersionSource,
+    passages_of,
+)
 from memory.suppression import tombstones
 from memory.suppression.hide import visible_line
 from wikis import names
@@ -96,12 +103,8 @@ class ChatSource:
         rows = Conversation.objects.filter(workspace=self._workspace, kind__in=_KINDS)
         if only is not None:
             rows = rows.filter(pk__in=[pk for kind, pk in only if kind in _KINDS.values()])
-        # An import adds messages without an event.
-        said = rows.annotate(count=Count("messages"), newest=Max("messages__pk"))
-        for pk, kind, *stamp in said.values_list(
-            "pk", "kind", "event_number", "branch", "count", "newest", "title", "project"
-        ):
-            yield Document(_KINDS[kind], str(pk), " ".join(map(str, stamp)))
+        for pk, kind, stamp in _stamped(rows):
+            yield Document(_KINDS[kind], str(pk), stamp)
 
     def passages(self, document: Document) -> Iterator[Passage]:
         chat = Conversation.objects.filter(pk=document.place).first()
@@ -122,10 +125,48 @@ class ChatSource:
         yield from passages_of(stretch, title, started.date().isoformat())
 
 
-def _said(chat: UUID) -> Iterator[tuple[int, dt.datetime, list[str]]]:
-    """Yield the messages of the shown branch: id, time and lines, without secrets."""
+class ChatVersionSource:
+    """The messages of each conversation that stand in versions which are not shown."""
+
+    def __init__(self, workspace: UUID, zone: dt.tzinfo) -> None:
+        self._workspace = workspace
+        self._zone = zone
+
+    def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
+        # Only a conversation with another version has a branch.
+        rows = Conversation.objects.filter(
+            workspace=self._workspace, kind__in=_KINDS, branch__isnull=False
+        )
+        if only is not None:
+            rows = rows.filter(pk__in=[pk for kind, pk in only if kind == CHAT_VERSION])
+        for pk, _, stamp in _stamped(rows):
+            yield Document(CHAT_VERSION, str(pk), stamp)
+
+    def passages(self, document: Document) -> Iterator[Passage]:
+        chat = Conversation.objects.filter(pk=document.place).first()
+        if chat is None:
+            return
+        title = " ".join(part for part in (chat.title, chat.project) if part)
+        for pk, said_at, lines in _said(chat.pk, is_current=False):
+            day = said_at.astimezone(self._zone).date().isoformat()
+            yield from passages_of([(pk, line) for line in lines], title, day)
+
+
+def _stamped(rows: QuerySet[Conversation]) -> Iterator[tuple[UUID, str, str]]:
+    """Yield id and kind of conversations, and what differs when something was said or shown."""
+    # An import adds messages without an event.
+    said = rows.annotate(count=Count("messages"), newest=Max("messages__pk"))
+    for pk, kind, *stamp in said.values_list(
+        "pk", "kind", "event_number", "branch", "count", "newest", "title", "project"
+    ):
+        yield pk, kind, " ".join(map(str, stamp))
+
+
+def _said(chat: UUID, *, is_current: bool = True) -> Iterator[tuple[int, dt.datetime, list[str]]]:
+    """Yield the messages that are shown, or those that are not: id, time and lines, without
+    secrets."""
     rows = (
-        Message.objects.filter(conversation=chat, kind__in=_SPEAKERS, is_current=True)
+        Message.objects.filter(conversation=chat, kind__in=_SPEAKERS, is_current=is_current)
         .order_by("pk", "blocks__pk")
         .values_list("pk", "kind", "created_at", "text", "blocks__kind", "blocks__text", named=True)
     )
@@ -164,9 +205,10 @@ def search(
 
 
 def search_versions(workspace: Workspace, query: str, **limits: Any) -> Results:
-    """Search the lines that left files with earlier versions, in an index of their own: it is made
-    when somebody first asks for it."""
-    found = index_of(workspace, _VERSIONS).search(query, (VERSION,), **limits)
+    """Search the lines that left files with earlier versions, and versions of conversations that
+    are not shown, in an index of their own: it is made when somebody first asks for it."""
+    kinds = (VERSION, CHAT_VERSION)
+    found = index_of(workspace, _VERSIONS).search(query, kinds, **limits)
     if found.missing:
         enqueue_update(workspace.pk, _VERSIONS)
     return found
@@ -311,7 +353,7 @@ def passage_url(row: FoundPassage) -> str:
     """Return the address of a passage, as near to its line as there is one."""
     if row.kind == search_sources.HISTORY:
         return reverse("chat:entry", args=[row.anchor])
-    if row.kind in (CHAT, PROJECT_CHAT):
+    if row.kind in (CHAT, PROJECT_CHAT, CHAT_VERSION):
         return reverse("chat:at", args=[row.place, row.anchor])
     if row.kind == search_sources.MEMORY:
         return f"/memory/files/{quote(row.place)}?from={row.anchor}#line-{row.anchor}"
@@ -333,6 +375,14 @@ def enqueue_updates() -> None:
     """Have every index brought up to date, so that none keeps what was edited or deleted."""
     for pk in Workspace.objects.values_list("pk", flat=True):
         enqueue_update(pk)
+        _update_versions(pk)
+
+
+def _update_versions(workspace: UUID) -> None:
+    """Have the index of versions brought up to date if somebody asked for it before."""
+    with contextlib.suppress(IndexLost):
+        if _store(f"{workspace}{_VERSIONS}").exists():
+            enqueue_update(workspace, _VERSIONS)
 
 
 def update_index(workspace_id: str, part: str = "") -> None:
@@ -357,14 +407,17 @@ def update_index(workspace_id: str, part: str = "") -> None:
 
 
 def forget_conversation(conversation: Conversation) -> None:
-    """Remove a deleted conversation from the index."""
+    """Remove a deleted conversation from the indexes."""
+    place = str(conversation.pk)
     with contextlib.suppress(IndexLost):
-        index_of(conversation.workspace).remove(
-            [(kind, str(conversation.pk)) for kind in _KINDS.values()]
-        )
+        index_of(conversation.workspace).remove([(kind, place) for kind in _KINDS.values()])
+        versions = _store(f"{conversation.workspace_id}{_VERSIONS}")
+        if versions.exists():
+            versions.remove([(CHAT_VERSION, place)])
     # What the index still has of its words is overwritten, and what somebody stored at the moment
     # of the deletion is removed.
     enqueue_update(conversation.workspace_id)
+    _update_versions(conversation.workspace_id)
 
 
 def forget_index(workspace: str) -> None:
@@ -375,8 +428,10 @@ def forget_index(workspace: str) -> None:
 
 def _new_index(workspace: Workspace, part: str) -> Index:
     zone: dt.tzinfo = zone_of(workspace.owner.time_zone)
-    sources: tuple[Source, ...] = (VersionSource(workspace.root, zone),)
-    if not part:
+    sources: tuple[Source, ...]
+    if part:
+        sources = (VersionSource(workspace.root, zone), ChatVersionSource(workspace.pk, zone))
+    else:
         chats = ChatSource(workspace.pk, zone)
         forgotten = search_sources.ForgottenSource(workspace.root)
         sources = (*search_sources.sources(workspace.root), chats, forgotten)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -352,11 +352,13 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
 
 @require_safe
 def at(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResponse:
-    """Redirect to the part of a conversation's page that contains a message."""
+    """Redirect to the part of a conversation's page that contains a message, or show a message
+    that stands in another version."""
     chat = access.conversation(request, conversation_id)
+    message = get_object_or_404(chat.messages, pk=message_id)
+    if not message.is_current:
+        return _in_other_version(request, chat, message)
     rows = Message.objects.filter(conversation=chat, is_current=True)
-    if not rows.filter(pk=message_id).exists():
-        raise Http404
     page = reverse("chat:conversation", args=[chat.pk])
     later = list(
         rows.filter(pk__gt=message_id).order_by("pk").values_list("pk", flat=True)[:WINDOW]
@@ -364,6 +366,20 @@ def at(request: HttpRequest, conversation_id: UUID, message_id: int) -> HttpResp
     if len(later) == WINDOW:
         page += f"?before={later[_FOLLOWING]}"
     return HttpResponseRedirect(f"{page}#m{message_id}")
+
+
+def _in_other_version(request: HttpRequest, chat: Conversation, message: Message) -> HttpResponse:
+    said = Message.objects.filter(pk=message.pk)
+    if message.turn_id:
+        # With its question, or its answer.
+        said = chat.messages.filter(turn=message.turn_id)
+    context = {
+        "conversation": chat,
+        "message": message,
+        "said": said.prefetch_related("blocks").order_by("pk"),
+        "rail": rail_of(accounts.account(request), chat.workspace),
+    }
+    return render(request, "chat/other_version.html", context)
 
 
 def _chat_of(found: HistoryEntry, workspace: Workspace) -> Conversation | None:

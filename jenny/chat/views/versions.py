@@ -8,7 +8,7 @@ from http import HTTPStatus
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
@@ -58,13 +58,17 @@ def regenerate(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
 @require_POST
 @access.deleted_is_not_found
 def version(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Show the version before or after a message's, or without ``step`` the one with it."""
     chat = access.conversation(request, conversation_id)
-    step = _BACK.get(request.POST.get("step", ""), 0)
+    message, step = _number(request, "message"), _BACK.get(request.POST.get("step", ""))
     try:
-        branches.show_version(chat, _number(request, "message"), step)
+        if step is None:
+            branches.show_message(chat, message)
+        else:
+            branches.show_version(chat, message, step)
     except MessageRefused as refused:
         return _refused(request, chat, str(refused))
-    return _done(request, chat)
+    return redirect("chat:at", chat.pk, message) if step is None else _done(request, chat)
 
 
 @require_POST
