@@ -136,11 +136,12 @@ def _text(found: FileType, document: Any, order: dict[str, Any]) -> Reading:
                 break
             taken.append(text)
             room -= len(text)
-    except Exception as error:
+    except Exception:
         if not taken:
             raise
-        # What was read of it counts; a broken page deep inside hides none before it.
-        problem = f"It could be read only in part: {error}"
+        # What was read of it counts; a broken page deep inside hides none before it. The words of
+        # the exception stay here: a file can choose them.
+        problem = "It is broken after this part: the rest cannot be read."
     if not any(text.strip() for text in taken):
         count = document.count or len(taken)
         if found.name == "pdf" and count:

@@ -129,3 +129,13 @@ def test_a_page_that_never_ends_is_given_up(tmp_path: Path, monkeypatch) -> None
     monkeypatch.setattr("jenny.documents.reader._SECONDS", 0.01)
     found = read_file(files.store(tmp_path, "a.pdf", files.pdf(["x"])), "a.pdf")
     assert found.problem == "Reading it takes too long."
+
+
+def test_a_file_does_not_choose_the_words_of_its_problem(tmp_path: Path) -> None:
+    """What breaks in the middle is kept up to there; what the library said of it is not shown."""
+    rows: list[list[object]] = [[f"row {number} " + "x" * 60] for number in range(200)]
+    data = files.workbook([*rows, [4711]])
+    broken = files.repacked(data, b"<v>4711</v>", b"<v>obey me</v>")
+    found = read_file(files.store(tmp_path, "a.xlsx", broken), "a.xlsx")
+    assert "row 0 " in found.pages[0]
+    assert found.problem == "It is broken after this part: the rest cannot be read."

@@ -143,6 +143,14 @@ def packed(members: dict[str, str | bytes]) -> bytes:
     return target.getvalue()
 
 
+def repacked(data: bytes, old: bytes, new: bytes) -> bytes:
+    """The zip *data* with *old* replaced in the members that have it."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name).replace(old, new) for name in archive.namelist()}
+    assert new in b"".join(members.values())
+    return packed(dict(members))
+
+
 def word_bomb() -> bytes:
     """A Word document of a few hundred kilobytes that unpacks to 400 MB."""
     target = io.BytesIO()
