@@ -30,6 +30,10 @@ def test_every_key_of_the_contract_has_its_row() -> None:
     assert len(keys) == len(set(keys))
     assert set(keys) - wanted == {
         "agents.defaults.relatedLines",
+        "attachments.maxFileMb",
+        "attachments.maxMessageMb",
+        "attachments.textTokens",
+        "modelPresets.*.pictures",
         "modelPresets.*.thinking",
         "privacy.pauseModelCalls",
     }
