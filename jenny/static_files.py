@@ -10,7 +10,7 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 _OWN = "js/"
 
 
-class StaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # whitenoise ships no types
+class StaticFilesStorage(CompressedManifestStaticFilesStorage):
     """Also puts the names with hashes into the imports of Jenny's own scripts."""
 
     support_js_module_import_aggregation = True

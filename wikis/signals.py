@@ -38,7 +38,7 @@ def copy_before_delete(workspace: "Workspace", name: str) -> str:
 
 def count_conversations(workspace: "Workspace", name: str) -> int:
     found = conversations_counted.send(sender=None, workspace=workspace, name=name)
-    return sum(count for _, count in found)
+    return sum(int(count or 0) for _, count in found)
 
 
 def delete_conversations(workspace: "Workspace", name: str) -> str:
@@ -52,4 +52,4 @@ def delete_conversations(workspace: "Workspace", name: str) -> str:
 
 def _said(signal: Signal, workspace: "Workspace", name: str) -> str:
     said = signal.send(sender=None, workspace=workspace, name=name)
-    return " ".join(sentence for _, sentence in said)
+    return " ".join(sentence for _, sentence in said if sentence)
