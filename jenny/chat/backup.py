@@ -35,6 +35,7 @@ from jenny.workspace.backup.rows import (
     text,
     whole,
 )
+from jenny.workspace.uploads import is_upload_path
 
 # A conversation of a backup with everything that was said in it, as values.
 
@@ -52,10 +53,22 @@ _POINTERS = {
 }
 
 
+def _upload_path(value: Any) -> str:
+    found: str = text(1024).read(value)
+    if found and not is_upload_path(found):
+        raise ValueError(value)
+    return found
+
+
+# Deleting a conversation may move the file at the path to the trash. Empty: it is elsewhere.
+_UPLOAD_PATH = Field(
+    _upload_path,
+    lambda value: value if isinstance(value, str) and is_upload_path(value) else "",
+)
 # A file of a message. Its content is among the workspace's files; pictures are made again from it.
 ATTACHMENT = {
     "name": text(255),
-    "path": text(1024),
+    "path": _UPLOAD_PATH,
     "size": whole(),
     "digest": text(64),
     "kind": choice("picture", "document", "text", "archive", "other"),

@@ -25,6 +25,7 @@ urlpatterns = [
     path("chat/trash/act", conversation_list.act_on_trash, name="act_on_trash"),
     path("chat/trash/undo/<int:batch>", conversation_list.undelete, name="undelete"),
     path("chat/attach", attachments.attach, name="first_attach"),
+    path("chat/attach/cancel", attachments.cancel, name="attach_cancel"),
     path(
         "chat/attachments/<int:attachment_id>/thumbnail",
         attachments.thumbnail,

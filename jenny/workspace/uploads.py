@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from jenny.workspace import atomic, names, paths, transactions
-from jenny.workspace.errors import FileTooLarge, WorkspaceError, WriteFailed, reason_of
+from jenny.workspace.errors import FileTooLarge, PathRefused, WorkspaceError, WriteFailed, reason_of
 from jenny.workspace.files import Workspace
 from jenny.workspace.move_copy import free_place, put_to_rules, status_of
 from jenny.workspace.paths import Place
@@ -16,6 +16,8 @@ from jenny.workspace.paths import Place
 # Uploads that arrive in parts. A part that is sent twice is stored once.
 
 
+# The folder of files that were sent with messages, in the workspace and in each project.
+FOLDER = "uploads"
 _ID = re.compile(r"[0-9a-f]{32}")
 _DIGITS = 15
 
@@ -33,6 +35,17 @@ class UploadPart:
 def is_upload_id(text: str) -> bool:
     """True for 32 hex digits, the id that the sender chooses for an upload."""
     return _ID.fullmatch(text) is not None
+
+
+def is_upload_path(path: str) -> bool:
+    """True for a normalised path below ``uploads/`` or ``wikis/<project>/uploads/``."""
+    parts = path.split("/")
+    try:
+        paths.checked_parts(parts)
+    except PathRefused:
+        return False
+    inner = parts[2:] if parts[0] == "wikis" else parts
+    return len(inner) > 1 and inner[0] == FOLDER
 
 
 def number(text: str | None) -> int | None:

@@ -1,7 +1,7 @@
 /* Files for a message: chosen, pasted, dropped or photographed, each with its progress. The server
    keeps them from then on, so that they survive a reload; a file that is removed leaves nothing. */
 
-import { sendInParts } from "./upload_parts.js";
+import { hexadecimal, sendInParts } from "./upload_parts.js";
 
 const AT_ONCE = 3;
 const list = document.getElementById("attachments");
@@ -86,16 +86,19 @@ export function addFiles(files) {
   for (const file of files) {
     const shown = draw(file);
     const leave = new AbortController();
+    const id = hexadecimal(16);
+    const why = refusal(file);
     shown.stop.addEventListener("click", () => {
       leave.abort();
       removeRow(shown.row);
+      // The server may have it, or be reading it.
+      if (!why) forget(list.dataset.cancel, { id });
     });
-    const why = refusal(file);
     if (why) {
       fail(shown, why);
       continue;
     }
-    const one = { file, shown, leave };
+    const one = { file, shown, leave, id };
     coming.add(one);
     waiting.push(one);
   }
@@ -116,16 +119,15 @@ function next() {
   }
 }
 
-async function upload({ file, shown, leave }) {
+async function upload({ file, shown, leave, id }) {
   if (leave.signal.aborted) return;
   const onProgress = (part) => {
     shown.bar.value = part;
     shown.state.textContent = part < 1 ? `${Math.floor(part * 100)} %` : "is being read";
   };
-  const answer = await sendInParts(list.dataset.attach, file, { onProgress, signal: leave.signal });
-  if (answer.attachment && leave.signal.aborted) {
-    await forget(`/chat/attachments/${answer.attachment}/remove`);
-  } else if (answer.attachment) {
+  const answer = await sendInParts(list.dataset.attach, file, { id, onProgress, signal: leave.signal });
+  if (leave.signal.aborted) return;
+  if (answer.attachment) {
     const made = document.createElement("template");
     made.innerHTML = answer.html.trim();
     const hadFocus = shown.row.contains(document.activeElement);
@@ -133,7 +135,7 @@ async function upload({ file, shown, leave }) {
     shown.row.replaceWith(row);
     if (hadFocus) row.querySelector("button").focus();
     announce.textContent = `${file.name} is attached. ${answer.problem}`.trim();
-  } else if (!answer.aborted) {
+  } else {
     fail(shown, answer.stop ?? "It did not arrive.");
   }
 }
@@ -147,8 +149,9 @@ function removeRow(row) {
   changed();
 }
 
-async function forget(address) {
+async function forget(address, fields = {}) {
   const body = new FormData();
+  for (const [name, value] of Object.entries(fields)) body.set(name, value);
   const token = document.querySelector("#composer [name=csrfmiddlewaretoken]").value;
   const headers = { "HX-Request": "true", "X-CSRFToken": token, "X-Workspace": document.body.dataset.workspace ?? "" };
   return fetch(address, { method: "POST", body, headers, keepalive: true }).catch(() => null);

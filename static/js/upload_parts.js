@@ -28,8 +28,7 @@ export async function post(address, body, signal) {
 }
 
 /** Send the file; return the answer to its last part, with its id, or {stop: sentence}. */
-export async function sendInParts(address, file, { onProgress = () => {}, signal, lost = "The connection was lost. Nothing of it was stored." } = {}) {
-  const id = hexadecimal(16);
+export async function sendInParts(address, file, { id = hexadecimal(16), onProgress = () => {}, signal, lost = "The connection was lost. Nothing of it was stored." } = {}) {
   let at = 0;
   let tries = 0;
   while (true) {
@@ -47,7 +46,7 @@ export async function sendInParts(address, file, { onProgress = () => {}, signal
       onProgress(file.size ? at / file.size : 1);
       if (at >= file.size) return { ...answer, id };
     } catch (error) {
-      if (signal?.aborted) return { stop: "It was taken away.", aborted: true };
+      if (signal?.aborted) return { stop: "The upload was cancelled." };
       tries += 1;
       if (tries === TRIES) return { stop: lost, cause: error };
       await new Promise((resolve) => setTimeout(resolve, 500 * 2 ** tries));

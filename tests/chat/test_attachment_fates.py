@@ -2,16 +2,20 @@
 is deleted."""
 
 import json
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import IntegrityError, connection, transaction
 
 from jenny.accounts.models import Account, Workspace
 from jenny.agent.messages import Image
 from jenny.chat import backup
-from jenny.chat.models import Attachment, Conversation, Message, Turn
+from jenny.chat.models import Attachment, Conversation, FileToDelete, Message, Turn
 from jenny.chat.services import (
     attachments,
     branches,
@@ -25,6 +29,7 @@ from jenny.chat.services import (
 )
 from jenny.chat.services.model_context import load_history
 from jenny.workspace import trash
+from jenny.workspace.errors import BackupRefused, WorkspaceError
 from memory.history.transcript import formatted
 from tests.support import files
 
@@ -45,6 +50,18 @@ def taken(owner: Account, chat: Conversation, name: str, data: bytes) -> Attachm
     found = attachments.receive_part(owner, chat.workspace, chat, form, data)
     assert isinstance(found, Attachment)
     return found
+
+
+def said(owner: Account, name: str, data: bytes, kind: str = "personal") -> Message:
+    """A message with one file, in a conversation of its own."""
+    chat = Conversation.objects.create(workspace=owner.current_workspace, kind=kind)
+    rows = [taken(owner, chat, name, data)]
+    return send_message.accept_message(chat, "Look", files=rows, start=lambda _: None).message
+
+
+def place_of(message: Message) -> Path:
+    """Where the file of a message is."""
+    return message.conversation.workspace.root / message.attachments.get().path
 
 
 def sent(owner: Account, text: str = "Look", kind: str = "personal", **more: Any) -> Message:
@@ -217,3 +234,215 @@ def test_a_file_that_changed_is_another(owner: Account) -> None:
     assert again.path != row.path
     assert (root / again.path).read_text() == SECRET
     assert (root / row.path).read_text() == "edited"
+
+
+def test_a_temporary_chat_leaves_the_files_of_others(owner: Account) -> None:
+    """What the person had there, what a deleted conversation left, and what was edited since stays
+    when a temporary chat that used it is deleted."""
+    root = owner.current_workspace.root
+    (root / "uploads").mkdir()
+    mine = root / "uploads/mine.txt"
+    mine.write_text("mine")
+    used = said(owner, "other.txt", b"mine", "temporary")
+    assert place_of(used) == mine
+    deletion.delete_conversation(used.conversation)
+    assert mine.read_text() == "mine"
+
+    first = said(owner, "left.txt", b"left")
+    left = place_of(first)
+    deletion.delete_conversation(first.conversation)
+    deletion.delete_for_good(Conversation.all_objects.filter(pk=first.conversation_id))
+    again = said(owner, "left.txt", b"left", "temporary")
+    assert place_of(again) == left
+    deletion.delete_conversation(again.conversation)
+    assert left.read_text() == "left"
+
+    edited = said(owner, "note.txt", b"first", "temporary")
+    place = place_of(edited)
+    place.write_text("edited")
+    deletion.delete_conversation(edited.conversation)
+    assert place.read_text() == "edited"
+
+
+def test_a_lasting_conversation_makes_a_file_lasting(owner: Account) -> None:
+    """A file that a temporary chat brought stays once another conversation has used it, or the
+    chat's twin was kept; the last of several temporary chats takes it along."""
+    chat = said(owner, "a.txt", b"both", "temporary")
+    other = said(owner, "a.txt", b"both")
+    place = place_of(chat)
+    deletion.delete_conversation(other.conversation)
+    deletion.delete_for_good(Conversation.all_objects.filter(pk=other.conversation_id))
+    deletion.delete_conversation(chat.conversation)
+    assert place.exists()
+
+    kept, twin = (said(owner, "b.txt", b"kept", "temporary") for _ in range(2))
+    place = place_of(kept)
+    shared_messages.keep_chat(twin.conversation)
+    twin.conversation.refresh_from_db()
+    deletion.delete_conversation(twin.conversation)
+    deletion.delete_for_good(Conversation.all_objects.filter(pk=twin.conversation_id))
+    deletion.delete_conversation(kept.conversation)
+    assert place.exists()
+
+    one, two = (said(owner, "c.txt", b"passing", "temporary") for _ in range(2))
+    place = place_of(one)
+    deletion.delete_conversation(one.conversation)
+    assert place.exists()
+    deletion.delete_conversation(two.conversation)
+    assert not place.exists()
+
+
+def test_only_what_was_sent_is_moved_to_the_trash(owner: Account) -> None:
+    """Neither a file outside of uploads/ that a row names, nor another one at the place of an
+    earlier one."""
+    message = said(owner, "note.txt", b"first")
+    place = place_of(message)
+    place.write_text("another")
+    root = owner.current_workspace.root
+    about = root / "USER.md"
+    about.write_text("first")
+    Attachment.objects.create(
+        workspace=message.conversation.workspace, conversation=message.conversation,
+        message=message, name="note.txt", path="USER.md", kind="text",
+        digest=message.attachments.get().digest,
+    )  # fmt: skip
+    deletion.delete_conversation(message.conversation, with_files=True)
+    assert place.read_text() == "another"
+    assert about.read_text() == "first"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["USER.md", "config.json", "uploads", "uploads/../USER.md", "/etc/passwd", "wikis/a/wiki/b.md"],
+)
+def test_a_backup_names_files_of_messages_only(owner: Account, path: str) -> None:
+    """A path of an attachment in a foreign backup is below uploads/ of the workspace or a project,
+    or the backup is refused; what was stored elsewhere by a link travels without its path."""
+    message = said(owner, "note.txt", b"first")
+    rows = conversation_backup.export_rows(owner.current_workspace)
+    lines = [json.loads(json.dumps(row)) for row in rows]
+    for line in lines:
+        for row in line.get("attachments", []):
+            row["path"] = path
+    with pytest.raises(BackupRefused, match="impossible attachments"):
+        list(backup.talks(lines))
+    message.attachments.update(path=path)
+    rows = conversation_backup.export_rows(owner.current_workspace)
+    (talk,) = backup.talks([json.loads(json.dumps(row)) for row in rows])
+    assert [row["path"] for one in talk.messages for row in one["attachments"]] == [""]
+
+
+def test_files_of_a_temporary_chat_are_deleted_later(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the process ends right after the chat was deleted, the next round deletes them."""
+
+    def end(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    message = said(owner, "note.txt", b"first", "temporary")
+    place = place_of(message)
+    with monkeypatch.context() as ended:
+        ended.setattr(deletion, "delete_noted_files", end)
+        with pytest.raises(KeyboardInterrupt):
+            deletion.delete_conversation(message.conversation)
+    assert place.exists()
+    assert not Attachment.objects.exists()
+    attachments.clear_uploads()
+    assert not place.exists()
+    assert not FileToDelete.objects.exists()
+
+
+def test_a_file_that_is_removed_or_sent_meanwhile_is_missed(owner: Account) -> None:
+    """The message is not stored without it; what was stored of it is gone with the file, and of two
+    messages with one file the first has it."""
+    chat = Conversation.objects.create(workspace=owner.current_workspace)
+    row, other = taken(owner, chat, "a.txt", b"a"), taken(owner, chat, "b.txt", b"b")
+    attachments.store(chat, [row])
+    attachments.remove(row)
+    for words in ("", "Look"):
+        with pytest.raises(attachments.AttachmentRefused, match="was removed, or sent"):
+            send_message.accept_message(chat, words, files=[row, other], start=lambda _: None)
+    assert not chat.messages.exists()
+    root = owner.current_workspace.root
+    assert not list((root / "uploads").rglob("a*.txt"))
+
+    stale = Attachment.objects.get(pk=other.pk)
+    first = send_message.accept_message(chat, "One", files=[other], start=lambda _: None).message
+    with pytest.raises(attachments.AttachmentRefused):
+        send_message.accept_message(chat, "Two", files=[stale], start=lambda _: None)
+    assert [one.text for one in chat.messages.all()] == ["One"]
+    assert first.attachments.get().name == "b.txt"
+
+
+class Gate:
+    """Lets a test act while a file is read."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_reading, self.may_go_on = threading.Event(), threading.Event()
+        self.times = 0
+        real = attachments.read_file
+
+        def wait(*given: Any, **more: Any) -> Any:
+            self.times += 1
+            self.is_reading.set()
+            assert self.may_go_on.wait(30)
+            return real(*given, **more)
+
+        monkeypatch.setattr(attachments, "read_file", wait)
+
+
+def test_a_part_that_is_sent_again_while_the_file_is_read(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its answer names the one file there is; the file is read once."""
+    gate = Gate(monkeypatch)
+    chat = Conversation.objects.create(workspace=owner.current_workspace)
+    form = {"id": uuid.uuid4().hex, "name": "a.txt", "at": "0", "size": "3"}
+
+    def send() -> Attachment | int:
+        try:
+            return attachments.receive_part(owner, chat.workspace, chat, form, b"tea")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(send)
+        assert gate.is_reading.wait(30)
+        second = pool.submit(send)
+        gate.may_go_on.set()
+        found = {first.result(), second.result()}
+    assert found == {Attachment.objects.get()}
+    assert gate.times == 1
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Attachment.objects.create(
+            workspace=chat.workspace, account=owner, upload=form["id"], name="b.txt", kind="text"
+        )
+
+
+def test_an_upload_is_cancelled_while_the_file_is_read(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither file nor row stays, and parts that come late are refused."""
+    gate = Gate(monkeypatch)
+    chat = Conversation.objects.create(workspace=owner.current_workspace)
+    form = {"id": uuid.uuid4().hex, "name": "a.txt", "at": "0", "size": "3"}
+
+    def send() -> Attachment | int:
+        try:
+            return attachments.receive_part(owner, chat.workspace, chat, form, b"tea")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send)
+        assert gate.is_reading.wait(30)
+        attachments.cancel_upload(owner, form["id"])
+        gate.may_go_on.set()
+        with pytest.raises(WorkspaceError):
+            sending.result()
+    with pytest.raises(attachments.AttachmentRefused, match="cancelled"):
+        send()
+    assert not Attachment.objects.exists()
+    kept = list(settings.JENNY_DATA.uploads.rglob(f"{form['id']}.*"))
+    assert not any(one.read_bytes() for one in kept)

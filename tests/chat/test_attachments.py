@@ -150,7 +150,7 @@ def test_a_file_that_is_removed_leaves_nothing(scripted: Stack, owner: Client) -
     assert not list(root_of(scripted).rglob(f"*{mark}*"))
     refused = owner.post("/chat/send", text="", attachments=taken)
     assert refused.status_code == 422
-    assert "empty" in refused.json()["message"]
+    assert "was removed" in refused.json()["message"]
 
 
 def test_what_waits_is_there_again_after_a_reload(owner: Client) -> None:
@@ -210,6 +210,74 @@ def test_a_message_may_have_files_and_no_words(owner: Client, model_server: Mode
     assert asked(model_server, name)
 
 
+def test_files_are_sent_once_after_a_lost_answer(owner: Client, model_server: ModelServer) -> None:
+    """A message with files and without words, the first of a conversation or a later one, may be
+    sent again."""
+    name, chat = f"{uuid.uuid4().hex}.txt", ""
+    model_server.script("I see.", when=only(name))
+    for _ in range(2):
+        taken = number(attach(owner, name, uuid.uuid4().bytes.hex().encode(), chat))
+        form = {"text": "", "attachments": taken, "client_key": uuid.uuid4().hex}
+        address = f"/chat/{chat}/send" if chat else "/chat/send"
+        answers = [owner.post(address, **form) for _ in range(2)]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].json() == answers[1].json()
+        chat = answers[0].json()["conversation"]
+        owner.answer(chat)
+    assert owner.page(chat).count(f">{name}</a>") == 2
+
+
+def test_a_file_goes_with_one_message(owner: Client, model_server: ModelServer) -> None:
+    """Another tab that still shows it is told so; its message is not stored, and begins no
+    conversation."""
+    said = Said(owner, model_server, (f"{uuid.uuid4().hex}.txt", b"tea"))
+    taken = number(attach(owner, "a.txt", b"tea"))
+    words = f"first {uuid.uuid4().hex[:10]}"
+    model_server.script("I see.", when=only(words))
+    first = owner.post("/chat/send", text=words, attachments=taken)
+    chat = first.json()["conversation"]
+    assert "a.txt" in owner.answer(chat)
+    chats = set(re.findall(r"/chat/[0-9a-f-]{36}/", owner.get("/chat/all/").text))
+    for address in ("/chat/send", f"/chat/{said.chat}/send"):
+        refused = owner.post(address, text="second tab", attachments=taken, client_key=taken)
+        assert refused.status_code == 422
+        assert "sent with another message" in refused.json()["message"]
+    assert set(re.findall(r"/chat/[0-9a-f-]{36}/", owner.get("/chat/all/").text)) == chats
+    assert "second tab" not in owner.page(said.chat)
+
+
+def test_a_first_message_that_is_refused_begins_nothing(scripted: Stack, owner: Client) -> None:
+    """Its file cannot be stored: there is no empty conversation in the list."""
+    mark = uuid.uuid4().hex
+    taken = number(attach(owner, f"{mark}.txt", mark.encode()))
+    for place in scripted.data.uploads.rglob("*.file"):
+        if place.read_bytes() == mark.encode():
+            place.unlink()
+    chats = set(re.findall(r"/chat/[0-9a-f-]{36}/", owner.get("/chat/all/").text))
+    refused = owner.post("/chat/send", text="Look", attachments=taken, client_key=mark)
+    assert refused.status_code == 422
+    assert "Attach it once more" in refused.json()["message"]
+    assert set(re.findall(r"/chat/[0-9a-f-]{36}/", owner.get("/chat/all/").text)) == chats
+    owner.post(f"/chat/attachments/{taken}/remove")
+
+
+def test_without_script_chosen_files_join_those_that_wait(
+    owner: Client, model_server: ModelServer
+) -> None:
+    """The form names what waited when the page was loaded, and has the new ones in itself."""
+    words = f"question {uuid.uuid4().hex[:10]}"
+    model_server.script("I see.", when=only(words))
+    waiting = number(attach(owner, "waiting.txt", uuid.uuid4().hex.encode()))
+    answer = owner.http.post(
+        "/chat/send", data={"text": words, "attachments": waiting},
+        files={"files": ("chosen.txt", uuid.uuid4().hex.encode())},
+        headers={"X-CSRFToken": owner.token()}, follow_redirects=False,
+    )  # fmt: skip
+    assert answer.status_code == 302
+    thread = owner.answer(answer.headers["location"].split("/")[2])
+    assert re.findall(r"(waiting|chosen)\.txt</a>", thread) == ["waiting", "chosen"]
+
+
 def test_limits_are_those_of_the_settings(owner: Client) -> None:
     """A larger file, and one that is too much for a message, are refused with the place of the
     limit, and nothing of them is kept."""
@@ -241,6 +309,7 @@ def test_a_picture_goes_as_a_picture(owner: Client, model_server: ModelServer) -
     small = owner.get(address)
     assert small.headers["content-type"] == "image/webp"
     assert small.headers["x-content-type-options"] == "nosniff"
+    assert "no-store" in small.headers["cache-control"]
 
 
 def add_preset(stack: Stack, model: ModelServer, name: str, **more: str) -> None:

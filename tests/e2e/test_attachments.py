@@ -206,3 +206,31 @@ def test_without_script_files_go_with_the_form(
     page.locator("#text").fill(words)
     follow(page, lambda: page.get_by_role("button", name="Send").click())
     expect(page.locator(".user").last.get_by_role("link", name="plan.pdf")).to_be_visible()
+
+
+def test_an_upload_that_is_cancelled_late_leaves_nothing(
+    signed_in: Callable[..., Page], chat: str, tmp_path: Path
+) -> None:
+    """The server has the file already, and its answer has not come: removed is removed, also after
+    a reload."""
+    page = signed_in()
+    page.goto(f"/chat/{chat}/")
+    taken: list[Route] = []
+
+    def keep_answer(route: Route) -> None:
+        route.fetch()
+        taken.append(route)
+
+    page.route("**/attach", keep_answer)
+    page.get_by_label("Attach files").set_input_files(made(tmp_path)[1:])
+    expect(page.get_by_role("progressbar", name="Upload of plan.pdf")).to_be_visible()
+    while not taken:
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    with page.expect_response("**/chat/attach/cancel") as answer:
+        page.get_by_role("button", name="Remove plan.pdf").click()
+    assert answer.value.status == 204
+    expect(page.locator("#announce")).to_contain_text("plan.pdf was removed.")
+    page.unroute("**/attach")
+    page.reload()
+    expect(page.locator("#text")).to_be_visible()
+    expect(page.locator("#attachments li")).to_have_count(0)

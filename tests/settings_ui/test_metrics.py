@@ -50,9 +50,9 @@ def test_it_is_off_unless_switched_on(ana: Account, client: Client) -> None:
 def test_a_token_is_asked_for_where_one_is_set(settings: Any, read: Callable[..., str]) -> None:
     """No other opens it; nothing of it is said."""
     settings.JENNY_METRICS_TOKEN = "a secret token"
-    for given in ("", "Bearer", "Bearer wrong", "Basic a secret token", "Bearer a secret token "):
+    for given in ("", "Bearer", "Bearer wrong", "Basic a secret token", "Bearer a secret tokens"):
         answer = Client().get("/metrics", headers={"Authorization": given} if given else {})
-        assert answer.status_code == 401 or given.strip() == "Bearer a secret token"
+        assert answer.status_code == 401, given
     assert "jenny_info" in read(Authorization="Bearer a secret token")
     assert Client().post("/metrics").status_code == 405
 

@@ -1,6 +1,6 @@
 """Conversations, their messages, turns and blocks."""
 
-from jenny.chat.models.attachments import Attachment
+from jenny.chat.models.attachments import Attachment, FileToDelete
 from jenny.chat.models.consolidation import Summary
 from jenny.chat.models.conversations import Branch, Conversation, Path, Tag, look_again
 from jenny.chat.models.messages import Block, Draft, Message
@@ -14,6 +14,7 @@ __all__ = [
     "ConsentRequest",
     "Conversation",
     "Draft",
+    "FileToDelete",
     "Message",
     "Path",
     "ProjectState",

@@ -53,6 +53,9 @@ class Attachment(models.Model):
     upload = models.CharField(max_length=32, blank=True)
     # Its path from the workspace's folder; empty before it is sent.
     path = models.CharField(max_length=1024, blank=True)
+    # The file at *path* was stored for it, and no lasting conversation has it: the file is deleted
+    # with a temporary chat. A file that was there before is nobody's own.
+    is_own = models.BooleanField(default=False)
     name = models.CharField(max_length=255)
     size = models.BigIntegerField(default=0)
     # SHA-256 of the content, in hex.
@@ -91,6 +94,13 @@ class Attachment(models.Model):
             ),
             models.Index(fields=["workspace", "path"], name="attachments_by_path"),
         ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "upload"],
+                condition=~Q(upload=""),
+                name="one_attachment_an_upload",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"attachment {self.pk}"
@@ -128,6 +138,17 @@ class Attachment(models.Model):
     def of_message(cls, message: "Message") -> "list[Attachment]":
         """Return a message's attachments by a prepared statement; each message asks."""
         return _OF_MESSAGE.rows(message=message.pk)
+
+
+class FileToDelete(models.Model):
+    """A stored file whose attachment is gone. It is deleted if it still has the content."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="+")
+    path = models.CharField(max_length=1024)
+    digest = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"file to delete {self.pk}"
 
 
 _OF_MESSAGE = Prepared(

@@ -5,11 +5,12 @@ never uses a number twice: it is the first half of the event's position in the c
 (``jenny.chat.stream``).
 """
 
+import contextlib
 import uuid
 from dataclasses import dataclass
 from typing import Any, Self
 
-from django.db import connection, models
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -236,6 +237,12 @@ class Conversation(Consolidating):
         if found is None:
             raise self.DoesNotExist
         return found
+
+    def insert_if_new(self) -> None:
+        """Store a new row, unless the same form, sent twice at once, has stored it meanwhile."""
+        if self._state.adding:
+            with contextlib.suppress(IntegrityError), transaction.atomic():
+                self.save(force_insert=True)
 
     def bump(self) -> None:
         """Mark it as active now, inside a transaction; this locks it like :meth:`locked`.

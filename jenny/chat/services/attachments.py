@@ -5,16 +5,17 @@ the workspace (in a project: of the project's folder), each content once.
 """
 
 import contextlib
-import hashlib
+import fcntl
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q, Sum
 from django.utils import timezone
 
@@ -23,10 +24,18 @@ from jenny.accounts.services.prepared_statements import Prepared, number_slot, u
 from jenny.agent.clock import zone_of
 from jenny.chat.attachment_texts import CHARS_PER_TOKEN, excerpt, share_room
 from jenny.chat.models import Attachment, Conversation, Message
+from jenny.chat.services.attachment_files import (
+    delete_noted_files,
+    digest_of,
+    files_of,
+    has_content,
+    let_stay,
+    note_for_deletion,
+)
 from jenny.documents import file_types
 from jenny.documents.reader import Reading, read_data, read_file
 from jenny.workspace import config as workspace_config
-from jenny.workspace import move_copy, names, paths, retention, transactions, trash, uploads
+from jenny.workspace import move_copy, names, retention, transactions, uploads
 from jenny.workspace.errors import (
     FileMissing,
     FileTooLarge,
@@ -42,7 +51,6 @@ from wikis import project as wiki_project
 
 log = logging.getLogger(__name__)
 
-FOLDER = "uploads"
 MOST_FILES = 20
 _MEGABYTE = 1_000_000
 _NAME_CHARS = 120
@@ -106,27 +114,74 @@ def receive_part(
         part = uploads.read_part(form, has_data=data is not None, limit=limits.file_bytes)
     except FileTooLarge as error:
         raise AttachmentRefused(_too_large(form.get("name", ""), limits)) from error
-    done = Attachment.objects.filter(account=account, workspace=workspace, upload=part.id).first()
+    with _one_request(account, part.id):
+        return _receive(account, workspace, conversation, part, data=data or b"", limits=limits)
+
+
+@contextlib.contextmanager
+def _one_request(account: Account, upload: str) -> Iterator[None]:
+    """Let a part that is sent again, since its answer was late, wait for the first one."""
+    place = _place(account.pk, upload, "lock")
+    try:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = place.open("wb")
+    except OSError as error:
+        message = f"The file could not be stored: {reason_of(error)}. Nothing of it was kept."
+        raise WriteFailed(message) from error
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _receive(
+    account: Account,
+    workspace: Workspace,
+    conversation: Conversation | None,
+    part: UploadPart,
+    *,
+    data: bytes,
+    limits: Limits,
+) -> Attachment | int:
+    done = Attachment.objects.filter(account=account, upload=part.id).first()
     if done is not None:
         return done  # the last part was sent again, since its answer was lost
     place = _place(account.pk, part.id, "part")
     try:
-        there = uploads.append_part(place, data or b"", part.at)
+        _check_wanted(account, part.id)
+        there = uploads.append_part(place, data, part.at)
         if there < part.size:
             return there
         if there > part.size:
             raise AttachmentRefused(f"{names.shown(part.name)} changed while it was sent.")
-        return _take_in(account, workspace, conversation, part, limits)
+        return _note_upload(account, workspace, conversation, part, limits)
     except OSError as error:
-        _discard(place)
+        _discard_upload(account.pk, part.id)
         message = (
             f"{names.shown(part.name)} could not be stored: {reason_of(error)}. Nothing of it was "
             "kept."
         )
         raise WriteFailed(message) from error
     except WorkspaceError:
-        _discard(place)
+        _discard_upload(account.pk, part.id)
         raise
+
+
+def cancel_upload(account: Account, upload: str) -> None:
+    """Remove an upload that is under way, also while the file is read; nothing of it stays."""
+    if not uploads.is_upload_id(upload):
+        return
+    # Marked first, so that whoever reads the file now removes it afterwards.
+    mark = _place(account.pk, upload, "cancelled")
+    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mark.touch(mode=0o600)
+    for row in Attachment.objects.filter(account=account, upload=upload):
+        remove(row)
+    _discard_upload(account.pk, upload)
+
+
+def _check_wanted(account: Account, upload: str) -> None:
+    if _place(account.pk, upload, "cancelled").exists():
+        raise AttachmentRefused("The upload was cancelled. Nothing of it was kept.")
 
 
 def receive_file(
@@ -143,7 +198,7 @@ def receive_file(
     return found
 
 
-def _take_in(
+def _note_upload(
     account: Account,
     workspace: Workspace,
     conversation: Conversation | None,
@@ -165,16 +220,22 @@ def _take_in(
     _place(account.pk, part.id, "part").replace(place)
     name = fit_name(part.name)
     found = read_file(place, name, chars=max(limits.text_chars, 1))
-    return Attachment.objects.create(
+    row = Attachment.objects.create(
         workspace=workspace,
         account=account,
         conversation=conversation,
         upload=part.id,
         name=name,
         size=part.size,
-        digest=_digest(place),
+        digest=digest_of(place),
         **_facts(found, name),
     )
+    try:
+        _check_wanted(account, part.id)
+    except AttachmentRefused:
+        remove(row)
+        raise
+    return row
 
 
 def _facts(found: Reading, name: str) -> dict[str, Any]:
@@ -225,8 +286,14 @@ def move_to(row: Attachment, conversation: Conversation) -> None:
 
 def remove(row: Attachment) -> None:
     """Remove a file that was not sent; nothing of it stays."""
-    if row.message_id is None and Attachment.objects.filter(pk=row.pk, message=None).delete()[0]:
-        _discard(_place(row.account_id or 0, row.upload, "file"))
+    with transaction.atomic():
+        found = Attachment.objects.select_for_update().filter(pk=row.pk, message=None).first()
+        if found is None:
+            return
+        note_for_deletion([found])
+        found.delete()
+    _discard_upload(found.account_id or 0, found.upload)
+    delete_noted_files(found.workspace_id)
 
 
 def clear_uploads() -> None:
@@ -234,10 +301,14 @@ def clear_uploads() -> None:
     late = timezone.now() - retention.UNSENT_FILE
     for row in Attachment.objects.filter(message=None, created_at__lt=late):
         remove(row)
-    for place in settings.JENNY_DATA.uploads.glob("*/*.file"):
+    delete_noted_files()
+    for place in settings.JENNY_DATA.uploads.glob("*/*"):
+        if place.suffix not in (".file", ".lock", ".cancelled"):
+            continue
         with contextlib.suppress(OSError):
             is_old = place.stat().st_mtime < timezone.now().timestamp() - 3600
-            if is_old and not Attachment.objects.filter(upload=place.stem).exists():
+            is_file = place.suffix == ".file"
+            if is_old and not (is_file and Attachment.objects.filter(upload=place.stem).exists()):
                 place.unlink()
 
 
@@ -258,9 +329,9 @@ def _discard(place: Path) -> None:
         place.unlink()
 
 
-def _digest(place: Path | int) -> str:
-    with open(place, "rb") as file:  # noqa: PTH123  (it may be a descriptor)
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _discard_upload(account: int, upload: str) -> None:
+    for ending in ("part", "file"):
+        _discard(_place(account, upload, ending))
 
 
 # --- Sending ---------------------------------------------------------------------------------
@@ -269,7 +340,8 @@ def _digest(place: Path | int) -> str:
 def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
     """Store the files of a message that is about to be sent, and decide what the model gets.
 
-    The rows are saved by ``give_to``. A file whose content is there already is used again.
+    The rows get their paths here, the rest by ``give_to``. A file whose content is there already
+    is used again.
 
     :raises WorkspaceError: one cannot be stored; those before it are used when it is sent again.
     """
@@ -277,28 +349,50 @@ def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
     if not rows:
         return
     within = wiki_project.folder_of(conversation.project) if conversation.project else ""
-    files = _files_of(conversation)
+    files = files_of(workspace, f"conversation:{conversation.pk}")
     config = workspace_config.load_config(workspace.root)
     zone = zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
-    top = f"{within}/{FOLDER}" if within else FOLDER
+    top = f"{within}/{uploads.FOLDER}" if within else uploads.FOLDER
     day = datetime.now(UTC).astimezone(zone).strftime("%Y-%m-%d")
     for row in rows:
-        row.path = _stored(files, top, f"{top}/{day}/{row.name}", row)
+        _store_file(files, top, f"{top}/{day}/{row.name}", row)
     _choose_forms(rows, limits_of(workspace).text_chars)
 
 
-def _stored(files: Files, top: str, target: str, row: Attachment) -> str:
+def _store_file(files: Files, top: str, target: str, row: Attachment) -> None:
     place = _place(row.account_id or 0, row.upload, "file")
+    # Whoever deletes a file looks for its rows under the same lock.
     with transactions.lock_workspace(files.root):
+        saved = Attachment.objects.filter(pk=row.pk, message=None).first()
+        if saved is None:
+            raise _gone(row)
         if there := _same_content(files, top, row):
-            return there
+            _set_path(row, there, is_own=saved.is_own and saved.path == there)
+            return
+        path = move_copy.free_name(files.root, target)
+        # Before the file is there, so that it has a row even when this process ends meanwhile.
+        _set_path(row, path, is_own=True)
         try:
             with place.open("rb") as stream:
-                path = move_copy.free_name(files.root, target)
-                return uploads.upload(files, path, stream, limit=row.size)
+                stored = uploads.upload(files, path, stream, limit=row.size)
         except FileNotFoundError as error:
             message = f"{names.shown(row.name)} is not there any more. Attach it once more."
             raise AttachmentRefused(message) from error
+        if stored != path:
+            _set_path(row, stored, is_own=True)
+
+
+def _set_path(row: Attachment, path: str, *, is_own: bool) -> None:
+    if not Attachment.objects.filter(pk=row.pk, message=None).update(path=path, is_own=is_own):
+        raise _gone(row)
+    row.path = path
+
+
+def _gone(row: Attachment) -> AttachmentRefused:
+    return AttachmentRefused(
+        f"{names.shown(row.name)} was removed, or sent with another message. Load the page again "
+        "to see what is attached."
+    )
 
 
 def _same_content(files: Files, top: str, row: Attachment) -> str:
@@ -308,10 +402,8 @@ def _same_content(files: Files, top: str, row: Attachment) -> str:
     except (FileMissing, PathRefused):
         return ""
     for entry in entries:
-        with contextlib.suppress(WorkspaceError, OSError):
-            descriptor = paths.open_file(paths.locate(files.root, entry.path))
-            if _digest(descriptor) == row.digest:
-                return entry.path
+        if has_content(files, entry.path, row.digest):
+            return entry.path
     return ""
 
 
@@ -331,9 +423,13 @@ def _choose_forms(rows: Sequence[Attachment], room: int) -> None:
 
 
 def give_to(message: Message, rows: Iterable[Attachment]) -> None:
-    """Give stored files to *message*, inside the transaction that stores it."""
+    """Give stored files to *message*, inside the transaction that stores it.
+
+    :raises AttachmentRefused: one was removed, or sent with another message.
+    """
+    given: list[str] = []
     for position, row in enumerate(rows):
-        Attachment.objects.filter(pk=row.pk).update(
+        is_won = Attachment.objects.filter(pk=row.pk, message=None).update(
             message=message,
             position=position,
             conversation=message.conversation_id,
@@ -344,6 +440,11 @@ def give_to(message: Message, rows: Iterable[Attachment]) -> None:
             upload="",
             pages=[],
         )
+        if not is_won:
+            raise _gone(row)
+        given.append(row.path)
+    if given and message.conversation.kind != Conversation.Kind.TEMPORARY:
+        let_stay(message.conversation.workspace_id, given)
 
 
 def drop_uploads(rows: Iterable[Attachment]) -> None:
@@ -400,47 +501,6 @@ def _make_again(row: Attachment) -> None:
     row.picture, row.thumbnail = found.picture, found.thumbnail
     row.picture_type, row.width, row.height = found.picture_type, found.width, found.height
     row.save(update_fields=["picture", "thumbnail", "picture_type", "width", "height"])
-
-
-# --- What is deleted -------------------------------------------------------------------------
-
-
-def paths_of(conversation: Conversation) -> list[str]:
-    """Return the paths of the files that were sent in a conversation and in no other one."""
-    rows = Attachment.objects.filter(workspace=conversation.workspace_id).exclude(path="")
-    own = set(rows.filter(conversation=conversation).values_list("path", flat=True))
-    others = rows.exclude(conversation=conversation).filter(path__in=own)
-    return sorted(own - set(others.values_list("path", flat=True)))
-
-
-def move_files_to_trash(conversation: Conversation) -> None:
-    """Move the files of a deleted conversation to the trash of Files; missing ones are passed over.
-
-    One that cannot be moved stays where it is.
-    """
-    store = settings.JENNY_DATA.trash / str(conversation.workspace_id)
-    files = _files_of(conversation)
-    now = int(timezone.now().timestamp())
-    for path in paths_of(conversation):
-        try:
-            trash.move_to_trash(files, store, path, now=now)
-        except WorkspaceError as error:
-            log.warning("attachment.not_moved", extra={"cause": type(error).__name__})
-
-
-def delete_files(conversation: Conversation, deleted: Iterable[str]) -> None:
-    """Delete files of a temporary chat for good; one that cannot be deleted stays."""
-    for path in deleted:
-        try:
-            _files_of(conversation).delete(path)
-        except WorkspaceError as error:
-            log.warning("attachment.not_deleted", extra={"cause": type(error).__name__})
-
-
-def _files_of(conversation: Conversation) -> Files:
-    workspace = conversation.workspace
-    actor = Actor("browser", account=workspace.owner_id, run=f"conversation:{conversation.pk}")
-    return open_workspace(workspace.root, actor)
 
 
 def may_see() -> Q:

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -15,7 +16,11 @@ from django.utils import timezone
 
 from jenny.chat.models import Conversation, Message, Summary, Turn
 from jenny.chat.services import context_window
-from jenny.chat.services.attachments import delete_files, move_files_to_trash, paths_of
+from jenny.chat.services.attachment_files import (
+    delete_noted_files,
+    move_files_to_trash,
+    note_files_of,
+)
 from jenny.chat.services.consolidation import rows_of
 from jenny.chat.services.consolidation_state import seized, settle_pointers
 from jenny.chat.services.context_window import Pointers
@@ -228,7 +233,7 @@ def bring_back(rows: QuerySet[Conversation]) -> int:
 def delete_for_good(rows: QuerySet[Conversation]) -> int:
     """Delete these conversations of the trash with all that was said in them; return how many."""
     done = 0
-    files: list[tuple[Conversation, list[str]]] = []
+    workspaces: set[UUID] = set()
     for key in list(rows.filter(deleted_at__isnull=False).values_list("pk", flat=True)):
         with transaction.atomic():
             # One that is brought back at this moment stays.
@@ -236,12 +241,12 @@ def delete_for_good(rows: QuerySet[Conversation]) -> int:
             for chat in found.select_related("workspace"):
                 turns = chat.turns.values_list("pk", flat=True)
                 origins.drop_changes(chat.workspace, [f"{TURN}{pk}" for pk in turns])
-                if chat.kind == Conversation.Kind.TEMPORARY:
-                    files.append((chat, paths_of(chat)))
+                note_files_of(chat)
+                workspaces.add(chat.workspace_id)
                 chat.delete()
                 done += 1
-    for chat, sent in files:
-        delete_files(chat, sent)
+    if workspaces:
+        delete_noted_files(*workspaces)
     return done
 
 

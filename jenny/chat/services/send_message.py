@@ -68,18 +68,22 @@ def accept_message(
 ) -> AcceptedMessage:
     """Store a user's message, for a live turn or for a new one, which *start* gets.
 
-    The same *client_key* twice is one message. *files* wait to be sent with it.
+    The same *client_key* twice is one message. *files* wait to be sent with it. A conversation that
+    is not saved yet is stored with its first message.
 
     :raises MessageRefused: see :func:`check_text`.
     :raises WorkspaceError: a file cannot be stored; nothing was sent, and the files still wait.
     """
     text = check_text(text, has_files=bool(files))
-    attachments.store(conversation, files)
+    client_key = client_key[:64]
     try:
-        message, turn, is_new_turn = _store(conversation, text, client_key[:64], files)
-    except IntegrityError:
-        # The form was sent twice, and the first message is stored.
-        message = Message.objects.get(conversation=conversation, client_key=client_key[:64])
+        attachments.store(conversation, files)
+        message, turn, is_new_turn = _store(conversation, text, client_key, files)
+    except (IntegrityError, attachments.AttachmentRefused):
+        if not (client_key and conversation.has_taken(client_key)):
+            raise
+        # The form was sent twice, and the first message is stored with the files.
+        message = Message.objects.get(conversation=conversation, client_key=client_key)
         return AcceptedMessage(message, message.turn, is_new=False)
     attachments.drop_uploads(files)
     if is_new_turn:
@@ -106,6 +110,7 @@ def _store(
 ) -> tuple[Message, Turn, bool]:
     """Store message and turn in one transaction; a live turn takes the message in by itself."""
     with transaction.atomic():
+        conversation.insert_if_new()
         conversation.bump()
         turn = Turn.live_in(conversation)
         if not conversation.title:

@@ -10,6 +10,7 @@ from django.db.models.functions import Least, Now
 
 from jenny.broker import enqueue
 from jenny.chat.models import Conversation, Message, Summary
+from jenny.chat.services.attachment_files import let_stay
 from jenny.chat.services.publish import Publisher
 from jenny.workspace.errors import WorkspaceError
 from memory.history import reader
@@ -106,6 +107,7 @@ def keep_chat(chat: Conversation) -> bool:
             version = row.messages.filter(branch.path(branches).condition)
             branch.summarised_through = last_given_elsewhere(row, version)
             branch.save(update_fields=["summarised_through"])
+        let_stay(row.workspace_id, row.attachments.values_list("path", flat=True))
         divider = Message.objects.create(
             conversation=row,
             kind=Message.Kind.DIVIDER,

@@ -54,6 +54,13 @@ def attach(request: HttpRequest, conversation_id: UUID | None = None) -> HttpRes
 
 
 @require_POST
+def cancel(request: HttpRequest) -> HttpResponse:
+    """Cancel the account's upload of that ``id``."""
+    attachments.cancel_upload(accounts.account(request), request.POST.get("id", ""))
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@require_POST
 def remove(request: HttpRequest, attachment_id: int) -> HttpResponse:
     """Remove a file that was not sent. One that was sent, or is gone already, stays as it is."""
     accounts.account(request)
@@ -69,7 +76,7 @@ def remove(request: HttpRequest, attachment_id: int) -> HttpResponse:
 @require_safe
 @csp_override(_SHUT_IN)
 def thumbnail(request: HttpRequest, attachment_id: int) -> HttpResponse:
-    """Send the small picture that was made of a file; it never changes."""
+    """Send the small picture that was made of a file; no browser keeps it."""
     accounts.account(request)
     data = attachments.thumbnail_of(_own(request, attachment_id))
     if data is None:
@@ -77,7 +84,7 @@ def thumbnail(request: HttpRequest, attachment_id: int) -> HttpResponse:
     answer = HttpResponse(data, content_type="image/webp")
     answer["Content-Disposition"] = "inline"
     answer["X-Content-Type-Options"] = "nosniff"
-    answer["Cache-Control"] = "private, max-age=86400, immutable"
+    answer["Cache-Control"] = "private, no-store"
     answer["Cross-Origin-Resource-Policy"] = "same-origin"
     return answer
 

@@ -31,7 +31,7 @@ from jenny.chat.models import Conversation
 from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion
-from jenny.chat.services.attachments import paths_of
+from jenny.chat.services.attachment_files import paths_of
 from jenny.chat.services.conversation_list import Filters, ListPage, Position
 from jenny.db_connections import query_database_apart
 from jenny.workspace import retention

@@ -15,7 +15,7 @@ from jenny.chat.models import Conversation
 from jenny.chat.services import conversation_documents as documents
 from jenny.chat.services import conversation_list as lists
 from jenny.chat.services import deletion, shared_messages
-from jenny.chat.services.attachments import paths_of
+from jenny.chat.services.attachment_files import paths_of
 from jenny.chat.services.model_menu import chosen_preset
 from jenny.chat.services.publish import Publisher
 from jenny.chat.views.conversation_list import as_file, deleted, rail_of

@@ -36,34 +36,35 @@ LONGEST_DRAFT = 200_000
 @require_POST
 def begin_conversation(request: HttpRequest) -> HttpResponse:
     workspace = accounts.workspace(request)
+    key = _client_key(request)
+    there = Conversation.all_objects.filter(
+        pk=_first_id(workspace, key), workspace=workspace
+    ).first()
+    if there is not None and there.deleted_at is not None:
+        return _refused(request, workspace, None, _IN_TRASH)
+    if there is not None and key and there.has_taken(key):
+        return _went_to(request, there)
+    project = request.POST.get("project", "")
+    # It is stored with its first message, so that one that is refused leaves nothing.
+    chat = there or Conversation(
+        pk=_first_id(workspace, key),
+        workspace=workspace,
+        preset=chosen_preset(workspace, request.POST.get("preset", "")),
+        kind=Conversation.Kind.PROJECT if project else _kind(request),
+        project=project,
+    )
     try:
         files = _files(request, workspace, None)
         text = send_message.check_text(request.POST.get("text", ""), has_files=bool(files))
+        if project:
+            pages_of_wikis.open_wiki(workspace.root, project)
+        keeps_files = _accept(chat, text, key, files)
     except send_message.MessageRefused as refused:
         return _refused(request, workspace, None, str(refused))
     except WorkspaceError as error:
-        return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
-    project = request.POST.get("project", "")
-    try:
-        if project:
-            pages_of_wikis.open_wiki(workspace.root, project)
-    except WorkspaceError as error:
-        return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
-    key = request.POST.get("client_key", "")[:64].replace("\0", "")
-    chat, _ = Conversation.all_objects.get_or_create(
-        pk=_first_id(workspace, key),
-        workspace=workspace,
-        defaults={
-            "preset": chosen_preset(workspace, request.POST.get("preset", "")),
-            "kind": Conversation.Kind.PROJECT if project else _kind(request),
-            "project": project,
-        },
-    )
-    if chat.deleted_at is not None:
-        return _refused(request, workspace, None, _IN_TRASH)
-    try:
-        keeps_files = _take_in(chat, text, key, files)
-    except WorkspaceError as error:
+        if key and chat.has_taken(key):
+            # By the same form, sent twice at once.
+            return _went_to(request, chat)
         return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
     return _went_to(request, chat, keeps_files=keeps_files)
@@ -73,14 +74,20 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
 @access.deleted_is_not_found
 def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     chat = access.conversation(request, conversation_id)
+    key = _client_key(request)
+    if key and chat.has_taken(key):
+        # Sent again after a lost answer: neither files nor a command (Stop) may be taken again.
+        return _went_to(request, chat)
     try:
         files = _files(request, chat.workspace, chat)
         text = send_message.check_text(request.POST.get("text", ""), has_files=bool(files))
-        key = request.POST.get("client_key", "")[:64].replace("\0", "")
-        keeps_files = _take_in(chat, text, key, files)
+        keeps_files = _accept(chat, text, key, files)
     except send_message.MessageRefused as refused:
         return _refused(request, chat.workspace, chat, str(refused))
     except WorkspaceError as error:
+        if key and chat.has_taken(key):
+            # By the same form, sent twice at once.
+            return _went_to(request, chat)
         return _refused(request, chat.workspace, chat, f"{error.message} Nothing was sent.")
     Draft.forget(accounts.account(request).pk, chat.pk)
     return _went_to(request, chat, keeps_files=keeps_files)
@@ -101,7 +108,16 @@ def _files(
     if not wanted:
         return []
     there = {str(row.pk): row for row in attachments.waiting_for(account, workspace, chat)}
-    return [there[key] for key in dict.fromkeys(wanted) if key in there]
+    if not there.keys() >= set(wanted):
+        raise attachments.AttachmentRefused(
+            "A file of this message was removed, or sent with another message. Load the page again "
+            "to see what is attached."
+        )
+    return [there[key] for key in dict.fromkeys(wanted)]
+
+
+def _client_key(request: HttpRequest) -> str:
+    return request.POST.get("client_key", "")[:64].replace("\0", "")
 
 
 def _kind(request: HttpRequest) -> str:
@@ -117,7 +133,7 @@ def _first_id(workspace: Workspace, client_key: str) -> UUID:
     return uuid5(_FIRST, f"{workspace.pk}/{client_key}") if client_key else uuid4()
 
 
-def _take_in(
+def _accept(
     chat: Conversation, text: str, client_key: str, files: Sequence[Attachment] = ()
 ) -> bool:
     """Execute a command at once; everything else is for the model.
@@ -126,13 +142,11 @@ def _take_in(
 
     :raises WorkspaceError: a file cannot be stored; nothing was sent.
     """
-    if client_key and chat.has_taken(client_key):
-        # Sent again after a lost answer. The command (Stop) must not be executed again.
-        return False
     call = commands.parse(text)
     if call is None:
         send_message.accept_message(chat, text, client_key, files=files)
         return False
+    chat.insert_if_new()
     commands.run_command(chat, call, client_key)
     for row in files:
         attachments.move_to(row, chat)
