@@ -43,7 +43,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     if there is not None and there.deleted_at is not None:
         return _refused(request, workspace, None, _IN_TRASH)
     if there is not None and key and there.has_taken(key):
-        return _went_to(request, there)
+        return _was_taken(request, there, None)
     project = request.POST.get("project", "")
     # It is stored with its first message, so that one that is refused leaves nothing.
     chat = there or Conversation(
@@ -64,7 +64,7 @@ def begin_conversation(request: HttpRequest) -> HttpResponse:
     except WorkspaceError as error:
         if key and chat.has_taken(key):
             # By the same form, sent twice at once.
-            return _went_to(request, chat)
+            return _was_taken(request, chat, None)
         return _refused(request, workspace, None, f"{error.message} Nothing was sent.")
     Draft.objects.filter(account_id=accounts.account(request).pk, conversation=None).delete()
     return _went_to(request, chat, keeps_files=keeps_files)
@@ -76,8 +76,7 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     chat = access.conversation(request, conversation_id)
     key = _client_key(request)
     if key and chat.has_taken(key):
-        # Sent again after a lost answer: neither files nor a command (Stop) may be taken again.
-        return _went_to(request, chat)
+        return _was_taken(request, chat, chat.pk)
     try:
         files = _files(request, chat.workspace, chat)
         text = send_message.check_text(request.POST.get("text", ""), has_files=bool(files))
@@ -87,10 +86,16 @@ def send(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
     except WorkspaceError as error:
         if key and chat.has_taken(key):
             # By the same form, sent twice at once.
-            return _went_to(request, chat)
+            return _was_taken(request, chat, chat.pk)
         return _refused(request, chat.workspace, chat, f"{error.message} Nothing was sent.")
     Draft.forget(accounts.account(request).pk, chat.pk)
     return _went_to(request, chat, keeps_files=keeps_files)
+
+
+def _was_taken(request: HttpRequest, chat: Conversation, draft_of: UUID | None) -> HttpResponse:
+    """Answer a form that is sent again after a lost answer: nothing of it is done again."""
+    Draft.objects.filter(account_id=accounts.account(request).pk, conversation=draft_of).delete()
+    return _went_to(request, chat)
 
 
 def _files(
