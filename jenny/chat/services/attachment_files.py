@@ -1,10 +1,11 @@
-"""The stored files of attachments: their content, and how they are deleted.
+"""The stored files of attachments: their names and content, and how they are deleted.
 
 A file is deleted or moved only if it still has the content that was attached.
 """
 
 import hashlib
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,13 +17,17 @@ from django.utils import timezone
 
 from jenny.accounts.models import Workspace
 from jenny.chat.models import Attachment, Conversation, FileToDelete
-from jenny.workspace import paths, transactions, trash
+from jenny.documents import file_types
+from jenny.workspace import names, paths, transactions, trash
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.files import Workspace as Files
 from jenny.workspace.uploads import is_upload_path
 
 log = logging.getLogger(__name__)
+
+_NAME_CHARS = 120
+_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*%]+')
 
 
 def files_of(workspace: Workspace, run: str) -> Files:
@@ -41,6 +46,25 @@ def has_content(files: Files, path: str, digest: str) -> bool:
         return digest_of(paths.open_file(paths.locate(files.root, path))) == digest
     except (WorkspaceError, OSError):
         return False
+
+
+def fit_name(given: str) -> str:
+    """Return a name that every system can store, as near to the given one as possible."""
+    plain = _UNFIT.sub(" ", given.replace("\\", "/").rpartition("/")[2])
+    plain = "".join(char for char in plain if char.isprintable())
+    plain = " ".join(plain.split()).lstrip(".~ ").rstrip(". ")
+    if len(plain) > _NAME_CHARS:
+        stem, dot, suffix = plain.rpartition(".")
+        short = len(suffix) <= _NAME_CHARS // 4
+        plain = (
+            f"{stem[: _NAME_CHARS - len(suffix)].rstrip()}{dot}{suffix}"
+            if short
+            else (plain[:_NAME_CHARS].rstrip())
+        )
+    if not plain or names.unfit(plain) or names.unusable(plain):
+        ending = re.sub(r"\W", "", file_types.ending_of(plain))[:10]
+        return f"file.{ending}" if ending else "file"
+    return plain
 
 
 def let_stay(workspace: UUID, stored: Iterable[str]) -> None:

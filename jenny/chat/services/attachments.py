@@ -7,7 +7,6 @@ the workspace (in a project: of the project's folder), each content once.
 import contextlib
 import fcntl
 import logging
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +27,7 @@ from jenny.chat.services.attachment_files import (
     delete_noted_files,
     digest_of,
     files_of,
+    fit_name,
     has_content,
     let_stay,
     note_for_deletion,
@@ -53,8 +53,6 @@ log = logging.getLogger(__name__)
 
 MOST_FILES = 20
 _MEGABYTE = 1_000_000
-_NAME_CHARS = 120
-_UNFIT = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*%]+')
 # Heading and line breaks of a page in the text for the model.
 _PAGE_MARK_CHARS = 40
 
@@ -258,25 +256,6 @@ def _facts(found: Reading, name: str) -> dict[str, Any]:
         "height": found.height,
         "thumbnail": found.thumbnail or None,
     }
-
-
-def fit_name(given: str) -> str:
-    """Return a name that every system can store, as near to the given one as possible."""
-    plain = _UNFIT.sub(" ", given.replace("\\", "/").rpartition("/")[2])
-    plain = "".join(char for char in plain if char.isprintable())
-    plain = " ".join(plain.split()).lstrip(".~ ").rstrip(". ")
-    if len(plain) > _NAME_CHARS:
-        stem, dot, suffix = plain.rpartition(".")
-        short = len(suffix) <= _NAME_CHARS // 4
-        plain = (
-            f"{stem[: _NAME_CHARS - len(suffix)].rstrip()}{dot}{suffix}"
-            if short
-            else (plain[:_NAME_CHARS].rstrip())
-        )
-    if not plain or names.unfit(plain) or names.unusable(plain):
-        ending = re.sub(r"\W", "", file_types.ending_of(plain))[:10]
-        return f"file.{ending}" if ending else "file"
-    return plain
 
 
 def move_to(row: Attachment, conversation: Conversation) -> None:
