@@ -27,11 +27,16 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture in base64. *text* takes its place for a model that sees none."""
+    """A picture in base64. *text* takes its place for a model that sees none.
+
+    *width* × *height*: its pixels, which a provider counts as tokens.
+    """
 
     media_type: str
     data: str
     text: str
+    width: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from jenny.agent.messages import Image, Message, Text, Thinking, ToolResult, Too
 # room, a low one overflows the window.
 _BYTES_PER_TOKEN = 3.4
 _TOKENS_PER_PART = 6
+# Pixels of a picture that count as one token, by Anthropic's documentation.
+_PIXELS_PER_TOKEN = 750
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,16 @@ def estimate(text: str) -> int:
     return round(size / _BYTES_PER_TOKEN)
 
 
+def picture_tokens(width: int, height: int) -> int:
+    return width * height // _PIXELS_PER_TOKEN
+
+
 def estimate_messages(messages: Sequence[Message]) -> int:
     """Estimate the tokens of the messages, with the overhead of each part."""
     return sum(
-        _TOKENS_PER_PART + estimate(_text_of(part))
+        _TOKENS_PER_PART
+        + (picture_tokens(part.width, part.height) if isinstance(part, Image) else 0)
+        + estimate(_text_of(part))
         for message in messages
         for part in message.parts
     )

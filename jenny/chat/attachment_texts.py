@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from jenny.agent.messages import Image, Part, Text
-from jenny.agent.tokens import estimate
+from jenny.agent.tokens import estimate, picture_tokens
 
-# Pixels of a picture that count as one token, by Anthropic's documentation.
-_PIXELS_PER_TOKEN = 750
 # Characters that one token has at least, as ``tokens.estimate`` counts.
 CHARS_PER_TOKEN = 3.4
 _TOKENS_PER_FILE = 60
@@ -65,7 +63,7 @@ class AttachedFile:
 
     @property
     def tokens(self) -> int:
-        seen = self.width * self.height // _PIXELS_PER_TOKEN if self.form == "picture" else 0
+        seen = picture_tokens(self.width, self.height) if self.form == "picture" else 0
         return _TOKENS_PER_FILE + seen + estimate(self.text)
 
 
@@ -77,7 +75,13 @@ def message_parts(text: str, files: Sequence[AttachedFile], *, folder: str = "")
     if not files:
         return [Text(text)]
     pictures: list[Part] = [
-        Image(one.picture_type, base64.b64encode(one.picture).decode(), _named(one, folder))
+        Image(
+            one.picture_type,
+            base64.b64encode(one.picture).decode(),
+            _named(one, folder),
+            one.width,
+            one.height,
+        )
         for one in files
         if one.form == "picture" and one.picture
     ]
@@ -131,34 +135,52 @@ class Excerpt:
 def excerpt(
     kind: str, pages: Sequence[str], *, page_count: int, has_more: bool, room: int
 ) -> Excerpt:
-    """Return the first *pages* that fit into *room* characters; the first one is cut if need be.
+    """Return as much of the first *pages* as fits into *room* characters.
 
-    Pages of a document are numbered, and the end says how to read on.
+    Pages of a document are numbered and whole, but for the first; a text ends after a line. The end
+    says how to read on.
     """
-    by_page = kind == _BY_PAGE
-    taken: list[str] = []
-    left = room
-    is_cut = False
-    for number, text in enumerate(pages, 1):
-        shown = f"--- page {number}{f' of {page_count}' if page_count else ''} ---\n{text}"
-        shown = shown if by_page else text
-        if len(shown) > left:
-            if taken or left <= 0:
-                break
-            shown, is_cut = shown[:left], True
-        taken.append(shown)
-        left -= len(shown)
-    joined = "\n".join(taken)
-    is_whole = len(taken) == len(pages) and not has_more and not is_cut
-    if is_whole:
-        return Excerpt(joined, is_whole=True)
-    if by_page:
-        on = f"page={len(taken) if is_cut else len(taken) + 1}"
+    if kind == _BY_PAGE:
+        shown, on = _first_pages(pages, page_count, has_more=has_more, room=room)
     else:
-        on = f"offset={joined.count(chr(10)) + 1}"
-    return Excerpt(
-        f"{joined}\n[The rest is not shown. Go on with read_file, {on}.]", is_whole=False
-    )
+        shown, on = _first_lines("".join(pages), has_more=has_more, room=room)
+    if not on:
+        return Excerpt(shown, is_whole=True)
+    return Excerpt(f"{shown}\n[The rest is not shown. {on}]", is_whole=False)
+
+
+def _first_pages(
+    pages: Sequence[str], page_count: int, *, has_more: bool, room: int
+) -> tuple[str, str]:
+    """Return the pages that fit, and how to read on; empty: that is all."""
+    taken: list[str] = []
+    for number, text in enumerate(pages, 1):
+        head = f"--- page {number}{f' of {page_count}' if page_count else ''} ---\n"
+        rest = room - len(head)
+        if len(text) > rest:
+            if taken:
+                break
+            kept = text[: max(rest, 0)]
+            return f"{head}{kept}", f"Go on with read_file, page=1, offset={len(kept) + 1}."
+        taken.append(f"{head}{text}")
+        room -= len(taken[-1]) + 1
+    on = ""
+    if len(taken) < len(pages) or len(taken) > 1:
+        on = f"page={len(taken) + 1}"
+    elif taken:
+        on = f"page=1, offset={len(pages[0]) + 1}"  # its first page may have been cut
+    is_whole = len(taken) == len(pages) and not has_more
+    return "\n".join(taken), "" if is_whole else f"Go on with read_file, {on}."
+
+
+def _first_lines(text: str, *, has_more: bool, room: int) -> tuple[str, str]:
+    """Return the lines that fit, and how to read on; empty: that is all."""
+    if len(text) <= room and not has_more:
+        return text, ""
+    end = text.rfind("\n", 0, room)
+    if end < 0:
+        return text[:room], "Line 1 is too long for read_file to go on with."
+    return text[:end], f"Go on with read_file, offset={text.count(chr(10), 0, end) + 2}."
 
 
 def share_room(sizes: Iterable[int], room: int) -> list[int]:

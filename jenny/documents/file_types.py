@@ -8,6 +8,11 @@ from typing import Literal
 type Kind = Literal["picture", "document", "text", "archive", "other"]
 
 _HEAD_BYTES = 4096
+# Parts that a zip may have when it is opened, and bytes of the list of them.
+_MOST_MEMBERS = 20_000
+_LIST_BYTES = 400 * _MOST_MEMBERS
+# Where the end record of a zip may begin, from the end of the file.
+_END_BYTES = 22 + 65_535
 _TAR_MARK = 257
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # Where an encrypted Office file names its content, in UTF-16.
@@ -56,6 +61,8 @@ TYPES = {
         FileType("ics", "text", "Calendar", "text/calendar"),
         FileType("csv", "text", "Table", "text/csv"),
         FileType("text", "text", "Text", "text/plain"),
+        # A zip that was not opened: it may be a document.
+        FileType("zip", "archive", "Archive", "application/zip"),
         FileType("archive", "archive", "Archive", "application/octet-stream"),
         FileType("other", "other", "Binary file", "application/octet-stream"),
         FileType("empty", "other", "Empty file", "text/plain", "It is empty."),
@@ -66,7 +73,6 @@ _MARKS = (
     (b"\xff\xd8\xff", "jpeg"),
     (b"GIF87a", "gif"),
     (b"GIF89a", "gif"),
-    (b"BM", "bmp"),
     (b"II*\0", "tiff"),
     (b"MM\0*", "tiff"),
     (b"\x1f\x8b", "archive"),
@@ -101,14 +107,23 @@ def ending_of(name: str) -> str:
 
 
 def recognise(path: Path, name: str) -> FileType:
-    """Return the type of the file at *path*, whose *name* a person gave."""
+    """Return the type of the file at *path*, whose *name* a person gave.
+
+    A zip is opened, so this is for a process that is bounded.
+    """
+    found = recognise_head(path, name)
+    return _zip_type(path) if found.name == "zip" else found
+
+
+def recognise_head(path: Path, name: str) -> FileType:
+    """As ``recognise``, by the beginning of the file: a zip of whatever kind is ``zip``."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     if not size:
         return TYPES["empty"]
     if head.startswith(b"PK\x03\x04"):
-        return _zip_type(path)
+        return TYPES["zip"]
     if head.startswith(_OLE):
         return _old_office(path)
     found = _by_mark(head)
@@ -118,7 +133,9 @@ def recognise(path: Path, name: str) -> FileType:
 def is_mislabelled(found: FileType, name: str) -> bool:
     """True when the ending of *name* promises another type than the one that was found."""
     promised = _ENDINGS.get(ending_of(name))
-    return promised is not None and found.name not in promised and found.name != "empty"
+    return (
+        promised is not None and found.name not in promised and found.name not in {"empty", "zip"}
+    )
 
 
 def _by_mark(head: bytes) -> str:
@@ -127,6 +144,8 @@ def _by_mark(head: bytes) -> str:
             return name
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "webp"
+    if head.startswith(b"BM") and head[6:10] == bytes(4):
+        return "bmp"
     if head[4:8] == b"ftyp" and head[8:12] in _BRANDS:
         return _BRANDS[head[8:12]]
     if b"%PDF-" in head[:1024]:
@@ -135,6 +154,10 @@ def _by_mark(head: bytes) -> str:
 
 
 def _zip_type(path: Path) -> FileType:
+    if not _has_short_list(path):
+        row = TYPES["archive"]
+        problem = f"It has more than {_MOST_MEMBERS:,} parts, so it is not opened."
+        return FileType(row.name, row.kind, row.label, row.media_type, problem)
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
@@ -153,6 +176,18 @@ def _zip_type(path: Path) -> FileType:
     return TYPES["archive"]
 
 
+def _has_short_list(path: Path) -> bool:
+    """True unless the end record of a zip tells of a list that costs too much to read."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - _END_BYTES, 0))
+        end = file.read()
+    at = end.rfind(b"PK\x05\x06")
+    members = int.from_bytes(end[at + 10 : at + 12], "little")
+    size = int.from_bytes(end[at + 12 : at + 16], "little")
+    # Numbers that do not fit are at their highest here, and are more than a document has.
+    return at < 0 or (members <= _MOST_MEMBERS and size <= _LIST_BYTES)
+
+
 def _old_office(path: Path) -> FileType:
     with path.open("rb") as file:
         is_encrypted = _ENCRYPTED in file.read(_OLE_BYTES)
@@ -164,7 +199,7 @@ def _old_office(path: Path) -> FileType:
 
 
 def _text_type(path: Path, name: str, head: bytes) -> FileType:
-    if not _looks_like_text(path, head):
+    if not _looks_like_text(head, path.stat().st_size):
         return TYPES["other"]
     ending = ending_of(name)
     if ending in {"eml", "ics"}:
@@ -172,7 +207,25 @@ def _text_type(path: Path, name: str, head: bytes) -> FileType:
     return TYPES["csv" if ending in {"csv", "tsv"} else "text"]
 
 
-def _looks_like_text(path: Path, head: bytes) -> bool:
+def text_of(data: bytes) -> str | None:
+    """Return the text that *data* is, in whatever coding; ``None``: it is none."""
+    head = data[:_HEAD_BYTES]
+    if head.startswith((b"PK\x03\x04", _OLE)) or _by_mark(head):
+        return None
+    return decoded(data) if _looks_like_text(head, len(data)) else None
+
+
+def decoded(data: bytes) -> str:
+    """Decode a text: UTF-16 by its mark, else UTF-8, else the older coding of Windows."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _looks_like_text(head: bytes, size: int) -> bool:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return True
     if b"\0" in head or b"\x7fELF" in head:
@@ -180,7 +233,7 @@ def _looks_like_text(path: Path, head: bytes) -> bool:
     try:
         head.decode()
     except UnicodeDecodeError as error:
-        if error.start >= len(head) - 3 and path.stat().st_size > len(head):
+        if error.start >= len(head) - 3 and size > len(head):
             return True  # the last character is cut
         # Texts in an older coding have few control characters.
         return sum(byte in _CONTROLS for byte in head) * 100 < len(head)

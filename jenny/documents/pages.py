@@ -12,10 +12,11 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from jenny.documents import file_types
+
 _PART_CHARS = 3_000
 # Bytes that the members of an Office file may have when they are unpacked.
 _UNPACKED_BYTES = 300_000_000
-_MEMBERS = 20_000
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
 
@@ -74,7 +75,7 @@ def _check_zip(path: Path) -> None:
             members = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError) as error:
         raise Unreadable("It is broken: its parts cannot be read.") from error
-    if len(members) > _MEMBERS or sum(row.file_size for row in members) > _UNPACKED_BYTES:
+    if sum(row.file_size for row in members) > _UNPACKED_BYTES:
         raise Unreadable(
             f"It would unpack to more than {_UNPACKED_BYTES // 1_000_000} MB, so it is not opened."
         )
@@ -222,15 +223,19 @@ def _plain(html: str) -> str:
 
 
 def _text(path: Path, first: int) -> Pages:
-    data = path.read_bytes()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", "replace")
-    else:
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = data.decode("cp1252", "replace")
-    return Pages(_skipped(_parts(text.splitlines()), first))
+    text = file_types.decoded(path.read_bytes()).replace("\r\n", "\n")
+    return Pages(_skipped(_pieces(text), first))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut *text* into pieces of about a page, after a line where one ends; joined, they are it."""
+    at = 0
+    while at < len(text):
+        end = at + _PART_CHARS
+        if end < len(text):
+            end = text.rfind("\n", at, end) + 1 or end
+        yield text[at:end]
+        at = end
 
 
 def _opened[T](load: Callable[[], T], what: str) -> T:

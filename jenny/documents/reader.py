@@ -1,19 +1,22 @@
 """Reads one file in a process of its own, whose time and memory are bounded.
 
 A file may be made to break or to stall whoever opens it. ``python -m jenny.documents.reader`` takes
-one JSON line ``{"path", "name", "first", "chars", "pictures"}`` and prints one JSON line with the
-fields of ``Reading``.
+one JSON line, the arguments of ``read_file``, and prints one with the fields of ``Reading``.
 """
 
 import base64
 import contextlib
+import fcntl
 import json
 import logging
+import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +28,13 @@ from jenny.documents.file_types import FileType
 _CPU_SECONDS = 30
 _SECONDS = 60.0
 _MEMORY_BYTES = 3 << 29
-# Files that one process has read at the same time; each may take the memory above.
-_SIDE_BY_SIDE = threading.BoundedSemaphore(2)
+# Readers that the machine has at the same time; each may take the memory above.
+_READERS = 2
+# Seconds that a file waits for its reader.
+_WAIT_SECONDS = 90.0
+# What a reader may print.
+_OUTPUT_BYTES = 64_000_000
+BUSY = "Too many files were read at the same time, so this one was not. Try it again."
 _ROOT = Path(__file__).parents[2]
 # Characters of the order on standard input.
 _LONGEST_ORDER = 20_000_000
@@ -37,7 +45,7 @@ class Reading:
     """The content that was read of a file.
 
     *type* names its ``FileType``. *pages*: the texts of the pages from *first* on; *page_count*:
-    how many there are, 0 when that is not known; *has_more*: pages follow. *problem*: a sentence on
+    how many there are, 0 when that is not known; *has_more*: text follows. *problem*: a sentence on
     why nothing, or no more, was read. *picture*: for a model, *width* × *height*.
     """
 
@@ -58,31 +66,34 @@ class Reading:
 
 
 def read_file(
-    path: Path, name: str, *, first: int = 1, chars: int = 100_000, pictures: bool = True
+    path: Path,
+    name: str,
+    *,
+    first: int = 1,
+    chars: int = 100_000,
+    page_chars: int = 0,
+    pictures: bool = True,
 ) -> Reading:
     """Read the file at *path*: pages from *first* on, until they have *chars* characters.
 
-    Never raises for what is in the file: the reading says what is wrong with it.
+    The first one is cut at *page_chars*; 0: at *chars*. Never raises for what is in the file: the
+    reading says what is wrong with it.
     """
-    found = file_types.recognise(path, name)
-    if found.problem or found.kind in {"archive", "other"}:
+    found = file_types.recognise_head(path, name)
+    if found.problem or (found.kind in {"archive", "other"} and found.name != "zip"):
         return _reading(found, found.problem)
-    order = {"path": str(path), "name": name, "first": first, "chars": chars, "pictures": pictures}
-    try:
-        with _SIDE_BY_SIDE:
-            done = subprocess.run(  # noqa: S603 - our own module; the path is in JSON
-                [sys.executable, "-m", __name__],
-                input=json.dumps(order),
-                capture_output=True,
-                text=True,
-                timeout=_SECONDS,
-                cwd=_ROOT,
-                check=False,
-            )
-    except subprocess.TimeoutExpired:
+    order = {
+        "path": str(path), "name": name, "first": first, "chars": chars,
+        "page_chars": page_chars or chars, "pictures": pictures,
+    }  # fmt: skip
+    with _reader_slot() as slot:
+        if slot is None:
+            return _reading(found, BUSY)
+        output = _answered(json.dumps(order).encode(), slot)
+    if output is None:
         return _reading(found, "Reading it takes too long.")
     try:
-        row: dict[str, Any] = json.loads(done.stdout)
+        row: dict[str, Any] = json.loads(output)
         for key in ("picture", "thumbnail"):
             row[key] = base64.b64decode(row[key])
         return Reading(**row)
@@ -91,14 +102,73 @@ def read_file(
         return _reading(found, "Reading it takes more time or memory than a file may.")
 
 
-def read_data(
-    data: bytes, name: str, *, first: int = 1, chars: int = 100_000, pictures: bool = True
-) -> Reading:
+def _answered(order: bytes, slot: int) -> bytes | None:
+    """Return what a reader prints for *order*; ``None``: it took too long.
+
+    It inherits nothing of the environment, which has secrets, and has *slot* as long as it lives.
+    """
+    late = threading.Event()
+    with subprocess.Popen(  # noqa: S603 - our own module; the path is in JSON
+        [sys.executable, "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=_ROOT,
+        env={},
+        pass_fds=(slot,),
+    ) as process:
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(_SECONDS, give_up)
+        timer.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(order)  # type: ignore[union-attr]
+                process.stdin.close()  # type: ignore[union-attr]
+            output = process.stdout.read(_OUTPUT_BYTES)  # type: ignore[union-attr]
+        finally:
+            timer.cancel()
+            process.kill()
+    return None if late.is_set() else output
+
+
+@contextlib.contextmanager
+def _reader_slot() -> Iterator[int | None]:
+    """Hold one of the machine's places for readers, as a locked file; ``None``: all stay taken."""
+    folder = Path(tempfile.gettempdir()) / f"jenny-readers-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    places = [
+        os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        for number in range(_READERS)
+    ]
+    try:
+        yield _locked(places)
+    finally:
+        for place in places:
+            os.close(place)
+
+
+def _locked(places: Sequence[int]) -> int | None:
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        for place in places:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return place
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(0.05)
+
+
+def read_data(data: bytes, name: str, **more: Any) -> Reading:
     """As ``read_file``, for content that is in memory."""
     with tempfile.NamedTemporaryFile(prefix="jenny-") as file:
         file.write(data)
         file.flush()
-        return read_file(Path(file.name), name, first=first, chars=chars, pictures=pictures)
+        return read_file(Path(file.name), name, **more)
 
 
 def _reading(found: FileType, problem: str, **more: Any) -> Reading:
@@ -110,6 +180,8 @@ def _read(order: dict[str, Any]) -> Reading:
 
     path = Path(order["path"])
     found = file_types.recognise(path, order["name"])
+    if found.problem or found.kind in {"archive", "other"}:
+        return _reading(found, found.problem)
     try:
         if found.kind == "picture":
             if not order["pictures"]:
@@ -132,6 +204,10 @@ def _text(found: FileType, document: Any, order: dict[str, Any]) -> Reading:
     try:
         for text in document.texts:
             if room <= 0 or (taken and len(text) > room):
+                has_more = True
+                break
+            if len(text) > order["page_chars"]:
+                taken.append(text[: order["page_chars"]])
                 has_more = True
                 break
             taken.append(text)
@@ -173,12 +249,12 @@ def main() -> None:
         found = _read(order)
     except MemoryError:
         found = _reading(
-            file_types.recognise(Path(order["path"]), order["name"]),
+            file_types.recognise_head(Path(order["path"]), order["name"]),
             "Reading it takes more memory than a file may.",
         )
     except Exception:  # noqa: BLE001 - the outermost edge: whatever a library raised for this file
         found = _reading(
-            file_types.recognise(Path(order["path"]), order["name"]),
+            file_types.recognise_head(Path(order["path"]), order["name"]),
             "It is broken: it cannot be read.",
         )
     row = {name: getattr(found, name) for name in Reading.__slots__}

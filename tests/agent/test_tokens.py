@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from jenny.agent.messages import Message, Text, Thinking, ToolResult, ToolUse
+from jenny.agent.messages import Image, Message, Text, Thinking, ToolResult, ToolUse
 from jenny.agent.tokens import Prices, Usage, estimate, estimate_messages
 
 
@@ -63,3 +63,9 @@ def test_everything_that_is_sent_is_in_the_estimate():
         ToolResult("t", "x" * 400),
     ):
         assert estimate_messages([Message("user", (part,))]) > empty + 100
+
+
+def test_a_picture_counts_by_its_pixels():
+    """A picture of a model's own size takes about 3,300 tokens, however few bytes it has."""
+    picture = Image("image/png", "x", "(a picture)", 1568, 1568)
+    assert 3_200 < estimate_messages([Message("user", (picture,))]) < 3_400

@@ -1,6 +1,7 @@
 """What becomes of files: in other versions, branches, backups, summaries, and when a conversation
 is deleted."""
 
+import hashlib
 import json
 import threading
 import uuid
@@ -446,3 +447,46 @@ def test_an_upload_is_cancelled_while_the_file_is_read(
     assert not Attachment.objects.exists()
     kept = list(settings.JENNY_DATA.uploads.rglob(f"{form['id']}.*"))
     assert not any(one.read_bytes() for one in kept)
+
+
+def test_another_picture_at_the_path_is_not_what_was_sent(owner: Account) -> None:
+    """A branch whose file was replaced shows no picture, neither to the model nor in the page; with
+    the file back, it does."""
+    message = sent(owner)
+    new = branches.branch_off(message.conversation, message.pk)
+    copied = new.messages.get(kind="user").attachments.get(name="photo.png")
+    Attachment.objects.filter(pk=copied.pk).update(picture=None, thumbnail=None)
+    place = owner.current_workspace.root / copied.path
+    before = place.read_bytes()
+    # Of the same size in bytes or smaller: the size alone must not tell.
+    place.write_bytes(files.picture("png", (8, 8)))
+    attachments.make_missing_pictures(new)
+    copied = Attachment.objects.get(pk=copied.pk)
+    assert attachments.thumbnail_of(copied) is None
+    assert not pictures(new)
+    place.write_bytes(before)
+    attachments.make_missing_pictures(new)
+    (shown,) = pictures(new)
+    assert (shown.width, shown.height) == (640, 480)
+
+
+def test_a_picture_that_cannot_be_made_is_tried_once(
+    owner: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No reader starts again for it, in no turn and for no page."""
+    message = sent(owner)
+    row = message.attachments.get(name="photo.png")
+    broken = files.picture("png")[:100]
+    (owner.current_workspace.root / row.path).write_bytes(broken)
+    digest = hashlib.sha256(broken).hexdigest()
+    Attachment.objects.filter(pk=row.pk).update(picture=None, thumbnail=None, digest=digest)
+    attachments.make_missing_pictures(message.conversation)
+    assert not pictures(message.conversation)
+    marks = owner.current_workspace.root / "started"
+    program = owner.current_workspace.root / "program"
+    program.write_text(f"#!/bin/sh\necho x >> {marks}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
+    attachments.make_missing_pictures(message.conversation)
+    assert attachments.thumbnail_of(Attachment.objects.get(pk=row.pk)) is None
+    assert not marks.exists()

@@ -1,6 +1,9 @@
 """What is read of a file: its text page by page, a picture for a model, or why nothing is."""
 
+import contextlib
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -139,3 +142,82 @@ def test_a_file_does_not_choose_the_words_of_its_problem(tmp_path: Path) -> None
     found = read_file(files.store(tmp_path, "a.xlsx", broken), "a.xlsx")
     assert "row 0 " in found.pages[0]
     assert found.problem == "It is broken after this part: the rest cannot be read."
+
+
+def test_a_list_of_contents_without_end_is_not_read(tmp_path: Path) -> None:
+    """A zip of very many parts is told by its end record, and the process of a page opens none."""
+    many = files.store(
+        tmp_path, "many.docx", files.packed(dict.fromkeys(map(str, range(21_000)), ""))
+    )
+    assert file_types.recognise_head(many, many.name).name == "zip"
+    found = read_file(many, many.name)
+    assert (found.label, found.problem) == (
+        "Archive", "It has more than 20,000 parts, so it is not opened."
+    )  # fmt: skip
+
+
+def test_a_first_page_is_cut_as_well(tmp_path: Path) -> None:
+    """However long one page is, no more is read than was asked for, and more is said to follow."""
+    place = files.store(tmp_path, "a.pptx", files.slides("word " * 20_000, "end"))
+    found = read_file(place, place.name, chars=1_000)
+    assert ([len(text) for text in found.pages], found.has_more) == ([1_000], True)
+    whole = read_file(place, place.name, chars=1_000, page_chars=200_000)
+    assert len(whole.pages[0]) > 99_000
+
+
+def test_a_reader_prints_no_more_than_it_may(tmp_path: Path, monkeypatch) -> None:
+    """One that prints without end is stopped."""
+    program = files.store(tmp_path, "endless", b"#!/bin/sh\nexec yes\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
+    found = read_file(files.store(tmp_path, "a.txt", b"x"), "a.txt")
+    assert found.problem == "Reading it takes more time or memory than a file may."
+
+
+def test_a_reader_knows_no_secret(tmp_path: Path, monkeypatch) -> None:
+    """It gets nothing of the environment of the process that starts it."""
+    monkeypatch.setenv("JENNY_SECRET_KEY", "hidden")
+    program = files.store(tmp_path, "program", f"#!/bin/sh\nenv > {tmp_path}/told\n".encode())
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(program))
+    read_file(files.store(tmp_path, "a.txt", b"x"), "a.txt")
+    told = (tmp_path / "told").read_text()
+    assert "PWD" in told
+    assert "hidden" not in told
+
+
+HOLDER = """
+from jenny.documents import reader
+with reader._reader_slot() as slot:
+    print(slot is not None, flush=True)
+    input()
+"""
+
+
+def test_the_machine_has_few_readers_at_once(tmp_path: Path, monkeypatch) -> None:
+    """Other processes count: a file that finds all places taken waits, and then says so."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr("jenny.documents.reader._WAIT_SECONDS", 0)
+    place = files.store(tmp_path, "a.txt", b"x")
+    with contextlib.ExitStack() as stack:
+        for _ in range(2):
+            holder = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", HOLDER],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                )
+            )  # fmt: skip
+            stack.callback(holder.communicate, "\n")
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "True\n"
+        assert "at the same time" in read_file(place, "a.txt").problem
+    assert read_file(place, "a.txt").pages == ["x"]
+
+
+def test_a_text_that_begins_like_a_picture_is_a_text(tmp_path: Path) -> None:
+    """Two letters make no bitmap."""
+    place = files.store(tmp_path, "car.txt", b"BMW: tyres in October\n")
+    assert file_types.recognise(place, place.name).name == "text"
+    drawn = files.store(tmp_path, "a.bmp", files.picture("bmp"))
+    assert file_types.recognise(drawn, drawn.name).name == "bmp"

@@ -14,12 +14,17 @@ from jenny.agent.errors import ToolProblem
 from jenny.agent.messages import clean
 from jenny.agent.tools import text_match
 from jenny.agent.tools.toolbox import Seen, Tool, ToolContext, ToolOutcome
+from jenny.documents import file_types
 from jenny.documents.reader import read_data
 from jenny.workspace import names, texts
 from jenny.workspace.errors import FileMissing, VersionMismatch
 from jenny.workspace.files import FileVersion
 
 READ_BYTES = 20_000_000
+# What read_file opens: as much as a file of a message may have (``attachments.maxFileMb``).
+FILE_BYTES = 50_000_000
+# Characters of a page that can be read, in as many results as that takes.
+_PAGE_CHARS = 1_000_000
 # Entries searched for a file that was probably meant.
 _MEANT_AMONG = 5_000
 
@@ -115,13 +120,14 @@ def read_file(
     e-mail). Each line of a text comes after its number and a tab; a document comes page by page.
 
     path: as this conversation writes paths, such as AGENTS.md
-    offset: of a text: the first line to read, from 1; a negative one counts from the end
+    offset: of a text: the first line to read, from 1; a negative one counts from the end; of a
+        document: the first character of the page
     limit: of a text: how many lines to read at most
     page: of a document: the first page to read, from 1
     """
     file, text = _text(context, path, page=page)
     if text is None:
-        return _read_pages(context, file, max(page, 1))
+        return _read_pages(context, file, max(page, 1), max(offset, 1) - 1)
     whole, text = text, context.view(file.path, text)
     if not text:
         context.seen[file.path] = Seen(file.version, 0, is_whole=True)
@@ -238,26 +244,42 @@ def edit_file(
     )
 
 
-def _read_pages(context: ToolContext, file: FileVersion, first: int) -> ToolOutcome:
-    """Read a document from page *first* on, as many whole pages as a result may have."""
+def _read_pages(context: ToolContext, file: FileVersion, first: int, at: int) -> ToolOutcome:
+    """Read a document from the character *at* of page *first* on, as much as a result may have."""
     name = file.path.rpartition("/")[2]
     room = context.max_result_chars - 500
-    found = read_data(file.data, name, first=first, chars=room, pictures=False)
+    found = read_data(
+        file.data, name, first=first, chars=room, page_chars=_PAGE_CHARS, pictures=False
+    )
     if not found.pages and found.page_count and first > found.page_count:
         message = f"{file.path} has {found.page_count:,} pages; there is no page {first:,}."
         raise ToolProblem(message)
     if not found.pages:
         message = f"{file.path} ({found.label}, {len(file.data):,} bytes) cannot be read as text."
         raise ToolProblem(f"{message} {found.problem}".strip())
-    shown = []
+    shown: list[str] = []
+    on = ""
     for number, text in enumerate(found.pages, first):
-        visible = clean(context.view(file.path, text))
-        shown.append(f"--- page {number} ---\n{visible[:room]}")
-        room -= len(shown[-1])
-    last = first + len(found.pages) - 1
+        visible = clean(context.view(file.path, text))[at:]
+        head = f"--- page {number} ---\n"
+        if shown and len(head) + len(visible) > room:
+            on = f"page={number}"
+            break
+        kept = visible[: max(room - len(head), 1)]
+        shown.append(f"{head}{kept}")
+        room -= len(shown[-1]) + 1
+        if len(kept) < len(visible):
+            on = f"page={number}, offset={at + len(kept) + 1}"
+            break
+        at = 0
+    last = first + len(shown) - 1
+    if found.has_more and not on:
+        on = f"page={last + 1}"
     of = f" of {found.page_count:,}" if found.page_count else ""
-    more = f" Go on with page={last + 1}." if found.has_more else ""
-    content = "\n".join([*shown, f"[Pages {first:,}–{last:,}{of}.{more}]"])
+    notes = [f"Pages {first:,}–{last:,}{of}.", found.problem, f"Go on with {on}." if on else ""]
+    if len(found.pages[0]) >= _PAGE_CHARS:
+        notes.insert(1, f"Of page {first:,} the first {_PAGE_CHARS:,} characters can be read.")
+    content = "\n".join([*shown, f"[{' '.join(filter(None, notes))}]"])
     data = {"path": file.path, "pages": found.page_count, "first": first, "last": last}
     return ToolOutcome(ok=True, content=content, data=data, source=file.path)
 
@@ -267,14 +289,16 @@ def _text(context: ToolContext, path: str, *, page: int) -> tuple[FileVersion, s
     none. ``None``: it is read by pages.
     """
     try:
-        file = context.workspace.read(path, limit=READ_BYTES)
+        file = context.workspace.read(path, limit=FILE_BYTES)
     except FileMissing as error:
         shipped = context.shipped.get(path.removeprefix("./"))
         if shipped is None:
             raise ToolProblem(missing(context, path)) from error
         return FileVersion(path, b"", ""), shipped
-    if page > 0 or not _is_text(file.data):
+    if page > 0:
         return file, None
+    if not _is_text(file.data):
+        return file, file_types.text_of(file.data)
     return file, text_of(file).removeprefix("\ufeff")
 
 

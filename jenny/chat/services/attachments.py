@@ -6,6 +6,7 @@ the workspace (in a project: of the project's folder), each content once.
 
 import contextlib
 import fcntl
+import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from jenny.chat.services.attachment_files import (
     note_for_deletion,
 )
 from jenny.documents import file_types
-from jenny.documents.reader import Reading, read_data, read_file
+from jenny.documents.reader import BUSY, Reading, read_data, read_file
 from jenny.workspace import config as workspace_config
 from jenny.workspace import move_copy, names, retention, transactions, uploads
 from jenny.workspace.errors import (
@@ -448,7 +449,7 @@ def thumbnail_of(row: Attachment) -> bytes | None:
     """Return the small picture of an attachment; ``None``: it is none, or its file is gone."""
     if row.is_picture and row.thumbnail is None:
         _make_again(row)
-    return bytes(row.thumbnail) if row.thumbnail is not None else None
+    return bytes(row.thumbnail) if row.thumbnail else None
 
 
 def make_missing_pictures(conversation: Conversation) -> None:
@@ -470,15 +471,23 @@ _WITHOUT_PICTURE = Prepared(
 
 
 def _make_again(row: Attachment) -> None:
+    """Make the picture from the file, if that is still the one that was sent.
+
+    One that cannot be made is stored as empty, so that it is not tried in every turn.
+    """
     try:
         files = open_workspace(row.workspace.root, Actor("pipeline"))
-        found = read_data(files.read(row.path, limit=row.size).data, row.name)
+        data = files.read(row.path, limit=row.size).data
     except (WorkspaceError, OSError):
         return
-    if not found.picture:
+    if hashlib.sha256(data).hexdigest() != row.digest:
+        return
+    found = read_data(data, row.name)
+    if found.problem == BUSY:
         return
     row.picture, row.thumbnail = found.picture, found.thumbnail
-    row.picture_type, row.width, row.height = found.picture_type, found.width, found.height
+    if found.picture:
+        row.picture_type, row.width, row.height = found.picture_type, found.width, found.height
     row.save(update_fields=["picture", "thumbnail", "picture_type", "width", "height"])
 
 

@@ -1,17 +1,24 @@
 """Reading and writing files as the model does it."""
 
 import os
+import re
 import threading
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from jenny.agent.tools import Toolbox, ToolContext
-from jenny.agent.tools.file_tools import FILE_TOOLS
+from jenny.agent.tools.file_tools import FILE_BYTES, FILE_TOOLS
+from jenny.chat.attachment_texts import excerpt
+from jenny.documents import file_types
+from jenny.documents.reader import read_file
+from jenny.workspace.config import fields
 from jenny.workspace.errors import WriteRefused
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.write_rules import Change, register_rule
 from tests.agent.conftest import Call
+from tests.support import files
 
 
 def test_lines_come_with_their_numbers(call: Call) -> None:
@@ -391,3 +398,88 @@ def test_a_write_rule_holds_for_every_tool_that_writes(root: Path, call: Call) -
             assert not outcome.ok
     assert (root / "guarded.md").read_text() == "kept\n"
     assert not (root / "GUARDED.md").exists()
+
+
+LINES = [f"line {number}: Größe\x0c of\u2028it {'x' * 70}" for number in range(400)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "\n".join(LINES).encode(),
+        "\r\n".join(LINES).encode("utf-16"),
+        "\n".join(line.replace("\u2028", " ") for line in LINES).encode("cp1252"),
+        "\n".join([*LINES[:20], "y" * 9_000, *LINES[20:]]).encode(),
+    ],
+    ids=["separators", "UTF-16", "Windows", "a long line"],
+)
+def test_the_lines_after_an_excerpt_are_those_that_it_names(
+    root: Path, call: Call, data: bytes
+) -> None:
+    """Nothing is left out or repeated between what came with a message and what is read after."""
+    (root / "sent.txt").write_bytes(data)
+    found = read_file(root / "sent.txt", "sent.txt", chars=8_000)
+    shown = excerpt("text", found.pages, page_count=0, has_more=found.has_more, room=8_000)
+    text, _, note = shown.text.rpartition("\n[")
+    offset = int(re.search(r"read_file, offset=(\d+)\.", note)[1])  # type: ignore[index]
+    outcome = call("read_file", path="sent.txt", offset=offset, limit=1)
+    whole = file_types.decoded(data).replace("\r\n", "\n").split("\n")
+    assert text.split("\n") == whole[: offset - 1]
+    assert outcome.content.split("\n")[0] == f"{offset:>5}\t{whole[offset - 1]}"
+
+
+def test_an_excerpt_of_one_long_line_names_no_line(root: Path) -> None:
+    """There is no second line to go on with."""
+    (root / "a.json").write_text(f"[{'1, ' * 20_000}1]")
+    found = read_file(root / "a.json", "a.json", chars=8_000)
+    shown = excerpt("text", found.pages, page_count=0, has_more=found.has_more, room=8_000)
+    assert shown.text.startswith("[1, 1")
+    assert "offset" not in shown.text
+    assert "Line 1 is too long" in shown.text
+
+
+def test_all_of_a_long_page_can_be_read(root: Path, call: Call) -> None:
+    """Where a result ends inside a page, it says so and how to go on; the excerpt of a message
+    does, too."""
+    words = [" ".join(f"{name}{number}" for number in range(5_000)) for name in "ab"]
+    data = files.slides(*words)
+    (root / "long.pptx").write_bytes(data)
+    sent = read_file(root / "long.pptx", "long.pptx", chars=3_000)
+    shown = excerpt("document", sent.pages, page_count=2, has_more=sent.has_more, room=3_000)
+    head, _, rest = shown.text.partition("\n")
+    text, _, note = rest.rpartition("\n[")
+    assert head == "--- page 1 of 2 ---"
+    seen = {1: text, 2: ""}
+    while found := re.search(r"page=(\d+)(?:, offset=(\d+))?\.", note):
+        page, offset = int(found[1]), int(found[2] or 1)
+        outcome = call("read_file", path="long.pptx", page=page, offset=offset)
+        assert len(outcome.content) <= 16_000
+        assert outcome.content.count("--- page") == 1
+        head, _, rest = outcome.content.partition("\n")
+        text, _, note = rest.rpartition("\n[")
+        seen[page] += text
+    assert seen == {1: words[0], 2: words[1]}
+
+
+def test_no_page_of_many_is_cut(root: Path, call: Call) -> None:
+    """The marks of pages count: what does not fit with its mark is for the next result."""
+    pages = [f"{number}x" * 12 for number in range(1_000, 1_900)]
+    (root / "many.pdf").write_bytes(files.pdf(pages))
+    seen: list[str] = []
+    page = 1
+    while page:
+        outcome = call("read_file", path="many.pdf", page=page)
+        assert len(outcome.content) <= 16_000
+        seen += re.findall(r"--- page \d+ ---\n(.*)", outcome.content)
+        found = re.search(r"Go on with page=(\d+)\.", outcome.content)
+        page = int(found[1]) if found else 0
+    assert seen == pages
+
+
+def test_a_document_as_large_as_a_message_may_have_is_read(root: Path, call: Call) -> None:
+    """What can be attached can be read on."""
+    (root / "large.docx").write_bytes(files.word("The boiler stays."))
+    with zipfile.ZipFile(root / "large.docx", "a") as archive:
+        archive.writestr("word/media/photo.png", os.urandom(21_000_000))
+    assert "The boiler stays." in call("read_file", path="large.docx").content
+    assert fields.BY_KEY["attachments.maxFileMb"].default * 1_000_000 <= FILE_BYTES
