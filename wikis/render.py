@@ -10,9 +10,9 @@ from jenny.markdown.comments import without_comments
 from jenny.markdown.extensions import BLOCK_PREFIX
 from jenny.markdown.link_context import (
     Heading,
+    HeadingIndex,
     ResolvedLink,
     anchor,
-    find_heading,
     frame_name,
 )
 from jenny.markdown.render import Page as Rendered
@@ -74,13 +74,15 @@ class Neighbours:
     ) -> None:
         """*headings*: those of the page itself, when its text differs from the indexed one."""
         self._index = index
-        self._headings = headings
         self._known = known
         self._path = path
         self._draws = draws
         # The pages and parts around this one, outermost first.
         self._chain: tuple[tuple[str, str, str], ...] = ((known.name, path, ""),)
         self._budget = _EmbedBudget()
+        self._headings: dict[tuple[str, str], HeadingIndex] = {}
+        if headings is not None:
+            self._headings[known.name, path] = HeadingIndex(headings)
         self.frames: dict[str, tuple[str, str]] = {}
 
     def wiki_link(self, inner: str) -> ResolvedLink:
@@ -148,7 +150,7 @@ class Neighbours:
 
     def frame(self, language: str, source: str) -> str | None:
         """Return the frame that shows a diagram or a preview of the page."""
-        name = frame_name(source)
+        name = frame_name(language, source)
         self.frames[name] = language, source
         if not self._draws:
             return None
@@ -182,7 +184,7 @@ class Neighbours:
             return None
         inside = Neighbours(self._index, known, path, draws=self._draws)
         inside._chain = (*self._chain, key)
-        inside._budget = self._budget
+        inside._budget, inside._headings = self._budget, self._headings
         html = render_embed(part, inside, f"e{MOST_EMBEDS - self._budget.count}-")
         address = names.page_url(where, path, self._anchor(where, path, link.anchor))
         title = escape(link.label or page.title, quote=False)
@@ -206,15 +208,13 @@ class Neighbours:
             return ""
         if written.startswith("^"):
             return BLOCK_PREFIX + written[1:]
-        headings: Sequence[Heading] = ()
-        if self._headings is not None and (wiki, path) == (self._known.name, self._path):
-            headings = self._headings
-        else:
+        key = wiki, path
+        if key not in self._headings:
             is_own = wiki == self._known.name
             known = self._known if is_own else self._index.known(wiki, within=SEARCH_SECONDS)
-            if path in known.entries:
-                headings = known.entries[path].headings
-        found = find_heading(headings, written)
+            entry = known.entries.get(path)
+            self._headings[key] = HeadingIndex(entry.headings if entry else ())
+        found = self._headings[key].find(written)
         return found.id if found else anchor(written.rpartition("#")[2])
 
 

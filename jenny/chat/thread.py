@@ -62,8 +62,8 @@ class WorkspaceLinks:
     def missing(self, _address: str) -> bool:
         return False
 
-    def frame(self, _language: str, source: str) -> str | None:
-        return f"/chat/{self.chat}/frame/{frame_name(source)}/" if self.chat else None
+    def frame(self, language: str, source: str) -> str | None:
+        return f"/chat/{self.chat}/frame/{frame_name(language, source)}/" if self.chat else None
 
     def tag(self, _name: str) -> str:
         return ""
@@ -89,7 +89,7 @@ class _Frames(WorkspaceLinks):
 
     @override
     def frame(self, language: str, source: str) -> str | None:
-        self.found[frame_name(source)] = language, source
+        self.found[frame_name(language, source)] = language, source
         return None
 
 

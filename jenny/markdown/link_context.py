@@ -5,9 +5,10 @@ A message has no surroundings; a page of a wiki does.
 
 import hashlib
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise
 from typing import Literal, Protocol
 
 from markdown_it.token import Token
@@ -25,6 +26,7 @@ NOT_THERE = "there is no such file"
 
 HEADING_PREFIX = "h-"
 MOST_HEADINGS = 1_000
+HEADING_LEVELS = 6
 _ID_CHARS = 80
 
 
@@ -67,9 +69,9 @@ class LinkContext(Protocol):
         and sanitised; ``None``: it becomes a link. Asked in pages only."""
 
 
-def frame_name(source: str) -> str:
-    """Return the name of the frame that shows a block of code."""
-    return hashlib.sha256(source.encode()).hexdigest()[:16]
+def frame_name(language: str, source: str) -> str:
+    """Return the name of the frame that shows a block of code in *language*."""
+    return hashlib.sha256(f"{language}\n{source}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,42 +126,81 @@ def anchor(text: str) -> str:
     return HEADING_PREFIX + ("-".join("".join(kept).split())[:_ID_CHARS].strip("-") or "section")
 
 
-def find_heading(headings: Sequence[Heading], written: str) -> Heading | None:
-    """Find the heading that ``#written`` names.
-
-    That is its id, or its words, or a path of headings (``FAQ#Sub One``), each below the one before
-    it.
-    """
-    parts = [part.strip() for part in written.split("#") if part.strip()]
-    return _below(headings, parts) if parts else None
+type _Tables = tuple[list[int], ...]
+"""Sorted indexes of headings, by kind of match."""
 
 
-def _below(headings: Sequence[Heading], parts: list[str]) -> Heading | None:
-    for index in _named(headings, parts[0]):
-        if len(parts) == 1:
-            return headings[index]
-        section = _section(headings, index)
-        if (found := _below(section, parts[1:])) is not None:
-            return found
-    return None
+class HeadingIndex:
+    """The headings of a text, by every form in which a link may name them."""
+
+    def __init__(self, headings: Sequence[Heading]) -> None:
+        self._headings = headings
+        self._ends = _section_ends(headings)
+        # Indexes by id, by folded words, and by the id that the words would have.
+        self._named: tuple[dict[str, list[int]], ...] = ({}, {}, {})
+        for index, one in enumerate(headings):
+            for table, key in zip(self._named, (one.id, *_forms(one.text)), strict=True):
+                table.setdefault(key, []).append(index)
+        self._found: dict[str, Heading | None] = {}
+
+    def find(self, written: str) -> Heading | None:
+        """Find the heading that ``#written`` names.
+
+        That is its id, or its words, or a path of headings (``FAQ#Sub One``), each below the one
+        before it.
+        """
+        if written not in self._found:
+            self._found[written] = self._find(written)
+        return self._found[written]
+
+    def _find(self, written: str) -> Heading | None:
+        parts = [part.strip() for part in written.split("#") if part.strip()]
+        if not 0 < len(parts) <= HEADING_LEVELS:
+            return None
+        named = [self._indexes(part) for part in parts]
+        if not all(map(any, named)):
+            return None
+        index = self._below(named, 0, len(self._headings), set())
+        return None if index is None else self._headings[index]
+
+    def _below(
+        self, named: list[_Tables], start: int, end: int, failed: set[tuple[int, int]]
+    ) -> int | None:
+        """Find the path *named* among the headings from *start* to *end*. *failed*: headings
+        without the rest of the path below them, each with the length of that rest."""
+        inside = (table[bisect_left(table, start) : bisect_left(table, end)] for table in named[0])
+        for index in chain.from_iterable(inside):
+            if len(named) == 1:
+                return index
+            if (index, len(named)) in failed:
+                continue
+            found = self._below(named[1:], index + 1, self._ends[index], failed)
+            if found is not None:
+                return found
+            failed.add((index, len(named)))
+        return None
+
+    def _indexes(self, name: str) -> _Tables:
+        """Return the indexes of the headings that *name* may mean, the most likely first."""
+        by_id, by_words, by_anchor = self._named
+        folded, wanted = _forms(name)
+        ids = sorted((*by_id.get(name, ()), *by_id.get(HEADING_PREFIX + name, ())))
+        return ids, by_words.get(folded, []), by_anchor.get(wanted, [])
 
 
-def _section(headings: Sequence[Heading], index: int) -> list[Heading]:
-    level = headings[index].level
-    return list(takewhile(lambda one: one.level > level, headings[index + 1 :]))
+def _forms(text: str) -> tuple[str, str]:
+    return " ".join(fold(text).split()), anchor(text)
 
 
-def _named(headings: Sequence[Heading], name: str) -> Iterator[int]:
-    """Yield the indexes of the headings that *name* may mean, the most likely first."""
-    wanted = anchor(name)
-    folded = " ".join(fold(name).split())
-    tests: tuple[Callable[[Heading], bool], ...] = (
-        lambda one: one.id in (name, HEADING_PREFIX + name),
-        lambda one: fold(one.text) == folded,
-        lambda one: anchor(one.text) == wanted,
-    )
-    for test in tests:
-        yield from (index for index, one in enumerate(headings) if test(one))
+def _section_ends(headings: Sequence[Heading]) -> list[int]:
+    """Return for each heading the index of the first one that is not below it."""
+    ends = [len(headings)] * len(headings)
+    open_: list[int] = []
+    for index, one in enumerate(headings):
+        while open_ and headings[open_[-1]].level >= one.level:
+            ends[open_.pop()] = index
+        open_.append(index)
+    return ends
 
 
 def _words(tokens: list[Token]) -> Iterator[str]:

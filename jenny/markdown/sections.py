@@ -4,7 +4,7 @@ from markdown_it.token import Token
 
 from jenny.markdown.blocks import Environment, line_starts, parse_inline, split
 from jenny.markdown.extensions import block_id, lone_block_id
-from jenny.markdown.link_context import AROUND, WRITTEN, Outline, find_heading
+from jenny.markdown.link_context import AROUND, WRITTEN, HeadingIndex, Outline
 from jenny.markdown.links import Anywhere
 
 
@@ -43,7 +43,7 @@ def _below(text: str, written: str) -> str | None:
     outline = Outline()
     outline.name(tokens)
     lines = [token.map[0] for token in tokens if token.meta.get("id") and token.map]
-    found = find_heading(outline.headings, written)
+    found = HeadingIndex(outline.headings).find(written)
     if found is None:
         return None
     at = outline.headings.index(found)

@@ -108,4 +108,8 @@ def test_a_frame_holds_its_block() -> None:
         ("mermaid", "a --> b\n"), ("html", "<b>\n"), ("svg", "<svg/>\n"),
     ]  # fmt: skip
     assert frame_content([source], "0" * 16) is None
+    alike = "".join(f"```{name}\n<svg/>\n```\n" for name in ("svg", "html", "mermaid"))
+    addresses = Seen(render(alike, around=WorkspaceLinks("", chat))).of("iframe", "src")
+    found = [frame_content([alike], address.split("/")[4]) for address in addresses]
+    assert found == [("svg", "<svg/>\n"), ("html", "<svg/>\n"), ("mermaid", "<svg/>\n")]
     assert "<iframe" not in render(source, around=WorkspaceLinks(""))

@@ -1,15 +1,19 @@
 """A text that has a place: its links, headings and pictures are asked for there."""
 
+from typing import Any
+
 import pytest
 
+from jenny.markdown import link_context
 from jenny.markdown.link_context import (
     HEADING_PREFIX,
     Heading,
+    HeadingIndex,
     ResolvedLink,
     anchor,
-    find_heading,
 )
 from jenny.markdown.render import render, render_page
+from jenny.text_normalisation import fold
 from tests.markdown.hostile import SAMPLES
 from tests.support.html import Seen
 
@@ -90,9 +94,61 @@ def test_headings_have_anchors_of_their_own() -> None:
         assert f'id="{one.id}"' in page.html
     assert anchor("GRÖßE & Form!") == "h-grösse-form"
     assert anchor("Ｐａｒｔ １ \u200bof it") == anchor("part 1 of IT") == "h-part-1-of-it"
-    found = find_heading([Heading(2, "It’s here", "h-x")], "it's here")
+    found = HeadingIndex([Heading(2, "It’s here", "h-x")]).find("it's here")
     assert found is not None
     assert found.id == "h-x"
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("b", "h-b"), ("b-1", "h-b-1"), ("a#b", "h-b"), ("c#b", "h-b-1"), ("c#a#b", None),
+        ("a#c", "h-c"), ("#c#", "h-c"), ("c#a", None), ("a#a#a", None), ("A  B!", "h-a-b"),
+        ("", None), ("a-b", "h-a-b"), ("a#b#" * 50, None),
+    ],
+)  # fmt: skip
+def test_a_path_of_headings_names_one(written: str, found: str | None) -> None:
+    """Each part stands below the one before; there are no more parts than levels."""
+    outline = (1, "a"), (2, "b"), (2, "c"), (3, "b"), (1, "A b"), (1, "a")
+    ids = ("h-a", "h-b", "h-c", "h-b-1", "h-a-b", "h-a-1")
+    headings = [Heading(*one, name) for one, name in zip(outline, ids, strict=True)]
+    heading = HeadingIndex(headings).find(written)
+    assert (heading and heading.id) == found
+
+
+def test_many_links_to_headings_that_repeat_take_bounded_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A heading is folded once, not for each link; no path of parts is tried twice."""
+    folded: list[str] = []
+
+    def counted(text: str) -> str:
+        folded.append(text)
+        return fold(text)
+
+    monkeypatch.setattr(link_context, "fold", counted)
+    tried: list[int] = []
+    below = HeadingIndex._below
+
+    def counted_below(self: HeadingIndex, *arguments: Any) -> int | None:
+        tried.append(1)
+        return below(self, *arguments)
+
+    monkeypatch.setattr(HeadingIndex, "_below", counted_below)
+    work = []
+    for count in (120, 480):
+        tried.clear()
+        folded.clear()
+        headings = [Heading(1 + n % 6, "a", f"h-a-{n}") for n in range(count)]
+        headings.append(Heading(1, "zz", "h-zz"))
+        index = HeadingIndex(headings)
+        for _ in range(50):
+            assert index.find("a#a#a#a#a#zz") is None
+            assert index.find("a#a#a#a#a#zy") is None
+        assert len(folded) < 2 * count + 50
+        work.append(len(tried))
+    assert work[1] <= 5 * work[0]
+    assert work[1] <= 6 * 480
 
 
 @pytest.mark.parametrize("source", SAMPLES)
