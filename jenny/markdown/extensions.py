@@ -8,6 +8,7 @@ Callouts, block ids and embeds are made of parsed blocks (`mark_callouts`, `mark
 import re
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
@@ -41,10 +42,13 @@ _BLOCK_ID = re.compile(r"(?:^|(?<=[ \t\n]))\^([A-Za-z0-9-]{1,80})[ \t]*\Z")
 _TAG = re.compile(r"#([\w/-]{1,100})")
 _BEFORE_TAG = re.compile(r"[\s(\[{,;:>\"'“‘]\Z")
 _HIGHLIGHT = "="
-_OTHER_BLOCK = re.compile(
-    r"#{1,6}(?:[ \t]|$)|>|```|~~~|(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)|(?:[-*_][ \t]*){3,}$"
-)
+# Columns from a definition's mark to its content.
+_CONTENT = 2
 _DEFINITION = re.compile(r"[:~][ \t]+\S")
+
+# By place: level and indent of the list, its last line, a definition's line, and where its content
+# begins.
+type _Ends = dict[tuple[int, int, int, int, int], int]
 
 # markdown-it calls its rules by position, also with the flag (FBT001).
 
@@ -91,6 +95,7 @@ def _definitions(md: MarkdownIt) -> Any:
     A definition is right below its term, and a list ends where a stream can tell: at a blank
     line that neither a definition nor a term with one right below follows.
     """
+    known: WeakKeyDictionary[StateBlock, _Ends] = WeakKeyDictionary()
     rule = md.block.ruler.getRules("")[md.block.ruler.get_active_rules().index("deflist")]
 
     def definitions(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as above
@@ -102,37 +107,66 @@ def _definitions(md: MarkdownIt) -> Any:
         # As the library does, before the end is looked for.
         if state.sCount[following] < state.blkIndent:
             return False
-        return bool(rule(state, start, _end_of_definitions(state, start, end), silent))
+        ends = known.setdefault(state, {})
+        return bool(rule(state, start, _end_of_definitions(state, start, end, ends), silent))
 
     return definitions
 
 
-def _end_of_definitions(state: StateBlock, start: int, end: int) -> int:
-    line = start + 2
+def _end_of_definitions(state: StateBlock, start: int, end: int, ends: _Ends) -> int:
+    """Return the line at which the list of the term at *start* ends at the latest.
+
+    *ends*: what was found before for the same place, so that no line is examined again for each
+    list that ended earlier or is within another one.
+    """
+    passed = []
+    line = start + 1
+    inner = 0
     while line < end:
-        if not state.isEmpty(line):
-            if _begins_other(state, line):
-                return line
+        indent = state.sCount[line]
+        if state.isEmpty(line):
+            following = line
+            while following < end and state.isEmpty(following):
+                following += 1
+            if following >= end or not _goes_on(state, following, end, inner):
+                break
+            # A term, or what belongs to the definition.
+            line = following if _defines(state, following) else following + 1
+        elif indent < inner or not inner:
+            if _defines(state, line):
+                if indent < state.blkIndent:
+                    break
+                # At four columns and more, nothing but a definition begins.
+                inner = min(indent - state.blkIndent, _CONTENT) + state.blkIndent + _CONTENT
+                place = (state.level, state.blkIndent, end, line, inner)
+                if place in ends:
+                    line = ends[place]
+                    break
+                passed.append(place)
+            elif _begins_other(state, line, end):
+                break
             line += 1
-            continue
-        following = line
-        while following < end and state.isEmpty(following):
-            following += 1
-        if following >= end:
-            return line
-        inside = state.sCount[following] > state.blkIndent or _defines(state, following)
-        has_next = following + 1 < end and _defines(state, following + 1)
-        if not inside and (not has_next or _begins_other(state, following)):
-            return line
-        line = following + 1
-    return end
+        else:
+            line += 1
+    ends.update(dict.fromkeys(passed, line))
+    return line
 
 
-def _begins_other(state: StateBlock, line: int) -> bool:
-    """True when an unindented line begins a heading, rule, quote, fence or list."""
-    at = state.bMarks[line] + state.tShift[line]
-    found = _OTHER_BLOCK.match(state.src, at, state.eMarks[line])
-    return found is not None and state.sCount[line] <= state.blkIndent
+def _goes_on(state: StateBlock, line: int, end: int, inner: int) -> bool:
+    """True when a list goes on behind a blank line: its definition, the next one, or a term."""
+    indent = state.sCount[line]
+    if indent >= inner:
+        return True
+    if indent < state.blkIndent:
+        return False
+    has_next = line + 1 < end and _defines(state, line + 1)
+    return _defines(state, line) or (has_next and not _begins_other(state, line, end))
+
+
+def _begins_other(state: StateBlock, line: int, end: int) -> bool:
+    """True when a line begins a block that ends a paragraph: a heading, list, formula, ..."""
+    rules = state.md.block.ruler.getRules("paragraph")
+    return any(rule(state, line, end, True) for rule in rules)  # noqa: FBT003 - as above
 
 
 def _defines(state: StateBlock, line: int) -> bool:

@@ -115,12 +115,28 @@ def test_definition_lists() -> None:
     assert bare("Term\n: One\n\nProse") == (
         "<dl><dt>Term</dt>\n<dd>One</dd>\n</dl>\n<p>Prose</p>\n"
     )
+    assert bare("a\n: b\n # c\n\n: d") == (
+        "<dl><dt>a</dt>\n<dd>b</dd>\n</dl>\n<h3>c</h3>\n<p>: d</p>\n"
+    )
+    inside = bare("a\n: b\n  - c\n\n  > d\n\n  e\n  : f\n\ng\n: h")
+    assert inside.startswith("<dl>")
+    assert inside.count("<dl>") == 2
+    assert inside.endswith("</dl>\n")
     for source in ("Prose\n\n: no", ": no", "a\n:b", "a\nb\n: c"):
         assert "<dl" not in render(source)
 
 
 @pytest.mark.parametrize(
-    "end", ["\nProse that goes on", "\nTerm b\n: d", "\n: more", "\n    more", "# A"]
+    "end",
+    [
+        "\nProse that goes on",
+        "\nTerm b\n: d",
+        "\n: more",
+        "\n    more",
+        *("# A", " # A\n\n: d", " > A\n\n: d", " ---\n\n: d", " - A\n\n: d", "   ~~~\n\n: d"),
+        *("$$\n\n: d", "\\[\n\n: d", "[^1]: A\n\n: d", "  - A\n\n: d", " : d\n  # A\n\n: e"),
+        "  : c\nlazy\n\n: d",
+    ],
 )
 def test_a_definition_list_ends_where_a_stream_sees_it(end: str) -> None:
     """Whatever the pieces, the page shows at each moment what a stored text shows."""
