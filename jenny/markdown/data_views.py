@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from html import escape
 from io import StringIO
@@ -15,24 +16,37 @@ MOST_COLUMNS = 40
 MOST_NODES = 1_000
 DEEPEST = 20
 CELL_CHARS = 500
+# A table or tree may have so much HTML for each character of its source, and for itself.
+HTML_PER_CHAR = 25
+OWN_HTML = 300
 
 # What scrolls by itself can be reached by keyboard.
 _REGION = 'tabindex="0" role="group"'
+_CELL = '<td dir="auto"></td>'
+# JSON may name halves of characters, which no page can hold.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def data_view(text: str, language: str) -> str:
-    """Return the table or tree of a block in *language*; "" when it is none, or too large."""
+def data_view(text: str, language: str, spare: int) -> tuple[str, int]:
+    """Return the table or tree of a block in *language*, "" when it is none, or too large.
+
+    Empty cells and nesting need more HTML than their source has characters: *spare* is how much
+    more it may be. The second value is what is left of that.
+    """
     if len(text) > limits.DATA:
-        return ""
+        return "", spare
+    most = HTML_PER_CHAR * len(text) + OWN_HTML
+    html = ""
     if language in _DELIMITERS:
-        return _table(text, _DELIMITERS[language])
-    if language in {"json", "jsonc", "geojson"}:
-        return _tree(text)
-    return ""
+        html = _table(text, _DELIMITERS[language], most + spare)
+    elif language in {"json", "jsonc", "geojson"}:
+        html = _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", _tree(text))
+    more = max(0, len(html) - most)
+    return (html, spare - more) if more <= spare else ("", spare)
 
 
-def _table(text: str, delimiter: str) -> str:
+def _table(text: str, delimiter: str, most: int) -> str:
     if delimiter == "," and text.count(";") > text.count(","):
         delimiter = ";"
     try:
@@ -43,6 +57,8 @@ def _table(text: str, delimiter: str) -> str:
     if len(rows) < 2 or len(rows[0]) < 2:  # noqa: PLR2004 - one row or one column is no table
         return ""
     head, *body = rows
+    if len(_CELL) * len(head) * min(len(body), MOST_ROWS) > most:
+        return ""
     lines = "".join(_row(row, len(head)) for row in body[:MOST_ROWS])
     note = _note("rows", MOST_ROWS) if len(body) > MOST_ROWS else ""
     cells = "".join(f'<th scope="col" dir="auto">{_cell(cell)}</th>' for cell in head)

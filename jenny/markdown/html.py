@@ -158,10 +158,12 @@ _FRAMED = {"html": "Page", "htm": "Page", "xhtml": "Page", "svg": "Picture"}
 
 @dataclass(frozen=True)
 class Carry:
-    """The state from one block to the next: open headings, and the space left for link targets."""
+    """The state from one block to the next: open headings, and the space left for link targets and
+    for tables and trees of data."""
 
     headings: tuple[int, ...] = ()
     targets: int = limits.REFERENCE_TARGETS
+    views: int = limits.VIEW_SLACK
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class _Link:
 @dataclass
 class _Page:
     targets: int
+    views: int
     prefix: str
     around: LinkContext | None = None
     out: list[str] = field(default_factory=list)
@@ -210,9 +213,9 @@ def to_html(
     if outline is not None:
         outline.name(tokens)
     headings = _demote(tokens, carry.headings)
-    page = _Page(carry.targets, _UNSAFE_IN_ID.sub("", prefix), around)
+    page = _Page(carry.targets, carry.views, _UNSAFE_IN_ID.sub("", prefix), around)
     page.write(tokens)
-    return "".join(page.out), Carry(headings, page.targets)
+    return "".join(page.out), Carry(headings, page.targets, page.views)
 
 
 def _demote(tokens: list[Token], headings: tuple[int, ...]) -> tuple[int, ...]:
@@ -281,7 +284,9 @@ def _code_block(page: _Page, token: Token) -> str:
     # A block that still grows in a stream gets its table or tree with the final rendering.
     is_growing = bool(token.meta.get("tail"))
     tail = TAIL if is_growing else ""
-    more = "" if is_growing else data_view(token.content, kind)
+    more = ""
+    if not is_growing:
+        more, page.views = data_view(token.content, kind, page.views)
     if frame is not None:
         more = (
             '<details class="preview"><summary>Preview</summary>'

@@ -39,3 +39,6 @@ DATA = 50_000
 
 TABLE_SLACK = 500
 """Cells a table may have beyond two for each of its characters: short rows are filled up."""
+
+VIEW_SLACK = 20_000
+"""Characters of HTML that the tables and trees of one text may have beyond proportion."""

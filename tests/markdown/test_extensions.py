@@ -147,6 +147,30 @@ def test_a_definition_list_ends_where_a_stream_sees_it(end: str) -> None:
         assert page.html() == render(source[: at + 1])
 
 
+@pytest.mark.parametrize("value", [r'["\ud800"]', r'{"\udfff": 1}', r'{"a": {"\ud83d": "\ud83d"}}'])
+def test_half_a_character_in_data_breaks_nothing(value: str) -> None:
+    """It is shown as one that is unknown, also in an answer that arrives."""
+    source = f"a\n\n```json\n{value}\n```\n\nthe end"
+    renderer, page = StreamRenderer(), Page()
+    for char in source:
+        page.apply(renderer.feed(char))
+    assert page.html() == render(source)
+    seen = Seen(render(source))
+    assert "\N{REPLACEMENT CHARACTER}" in seen.text
+    assert "the end" in seen.text
+
+
+def test_data_makes_no_long_page() -> None:
+    """Rows of nothing, or a text of many, are no table; the others of the text still are."""
+    empty = "```csv\n" + "," * 39 + "\n" + ",\n" * 200 + "```\n"
+    assert "<td" not in render(empty)
+    few = "```csv\n" + "," * 39 + "\n" + ",\n" * 9 + "```\n"
+    assert "<td" in render(few)
+    html = render(few * 50 + f"```csv\n{CSV}```\n")
+    assert html.count("<table") < 10
+    assert "<td" in html[-1_000:]
+
+
 CSV = 'name,age\nAna,3\n<script>,"4\n5"\n'
 
 

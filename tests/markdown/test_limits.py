@@ -46,6 +46,13 @@ GROWING: dict[str, Callable[[int], str]] = {
     "definition lists in lists": lambda n: "a\n: b\n  : c\n" * (n // 12),
     "definition lists, indented": lambda n: "a\n:   a\n    :   a\n        :   a\n\n" * (n // 29),
     "definition lists that end": lambda n: "a\n: # h\nx\n\n" * (n // 11),
+    "data of short rows": lambda n: (
+        ("```csv\n" + "," * 39 + "\n" + ",\n" * 150 + "```\n") * (n // 351)
+    ),
+    "data of few rows": lambda n: ("```csv\n" + "," * 39 + "\n" + ",\n" * 9 + "```\n") * (n // 69),
+    "nested data": lambda n: (
+        ("```json\n[" + ",".join(["[" * 18 + "0" + "]" * 18] * 9) + "]\n```\n") * (n // 355)
+    ),
     "notes": lambda n: "".join(f"[^{i}]: x\n\n" for i in range(n // 12)),
     "uses of a note": lambda n: "[^1]\n\n" * (n // 6) + "[^1]: x",
     "uses of a long target": lambda n: "[a]: /" + "x" * 2000 + "\n\n" + "[a]\n\n" * (n // 5),
