@@ -205,7 +205,7 @@ def _plain(entry: os.DirEntry[str]) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-VERSION = 4
+VERSION = 5
 _SCHEMA = (
     (
         "create table file (id integer primary key, wiki text not null, path text not null,"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jenny.markdown import front_matter
+from jenny.markdown.comments import blank_comments
 from jenny.workspace import names as file_names
 from jenny.workspace import paths
 from jenny.workspace.content import version_of
@@ -230,7 +231,9 @@ def decoded(data: bytes, *, is_cut: bool = False) -> tuple[str, str]:
 
 
 def title_of(path: str, body: str) -> str:
-    """Return a title from the text: its first heading, else the file's name in words."""
+    """Return a title from the text: its first heading that is no comment, else the file's name in
+    words."""
+    body = blank_comments(body, is_page=True)
     fence = _FENCE.search(body)
     found = _HEADING.search(body, 0, fence.start() if fence else len(body))
     if found:

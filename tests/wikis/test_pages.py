@@ -7,6 +7,7 @@ import pytest
 from jenny.workspace.errors import FileMissing, PathRefused, WorkspaceError
 from wikis import pages
 from wikis.errors import PageRefused, WikiMissing
+from wikis.index_entries import parse_page
 
 
 @pytest.fixture
@@ -77,11 +78,15 @@ def test_a_header_shows_four_things(root: Path) -> None:
         ("```\n# no\n```\n# later\n", "p"),
         ("words\n---\ntitle: no\n---\n", "p"),
         ("", "p"),
+        ("%%\n# Secret\n%%\n\nBody", "p"),
+        ("<!--\n# Secret\n-->\n# Shown %%not this%%\n", "Shown"),
+        ("%%\n```\n%%\n# Shown\n", "Shown"),
     ],
 )
 def test_a_page_has_a_title_whatever_its_header(root: Path, text: str, title: str) -> None:
-    """From the header, the first heading, or the file's name."""
+    """From the header, the first heading that is no comment, or the file's name."""
     assert page(root, text).title == title
+    assert parse_page("wiki/p.md", text.encode(), len(text), 0.0).entry.title == title
 
 
 def test_bytes_that_are_no_text_are_still_shown(root: Path) -> None:
