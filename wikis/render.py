@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from urllib.parse import unquote
 
+from jenny.markdown import limits
+from jenny.markdown.blocks import formatted_length
 from jenny.markdown.comments import without_comments
 from jenny.markdown.extensions import BLOCK_PREFIX
 from jenny.markdown.link_context import (
@@ -17,7 +20,7 @@ from jenny.markdown.link_context import (
 )
 from jenny.markdown.render import Page as Rendered
 from jenny.markdown.render import normalise_text, render_embed, render_page
-from jenny.markdown.sections import find_section
+from jenny.markdown.sections import Sections
 from jenny.workspace.errors import WorkspaceError
 from wikis import names, pages
 from wikis.links import parse_address, parse_target, read_links
@@ -33,28 +36,60 @@ EMBED_DEPTH = 3
 
 MOST_EMBEDS = 40
 EMBED_CHARS = 200_000
-READ_CHARS = 2_000_000
-"""Most pages that are read to be shown within one, characters that are shown of them, and that are
-read of them; more are links."""
+"""Most pages that are shown within one, and characters of them; more are links.
+
+The texts that are read for them are together no longer than one that is formatted
+(``jenny.markdown.limits``).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _EmbeddedPage:
+    title: str
+    sections: Sections
 
 
 @dataclass
 class _EmbedBudget:
-    """The rest for pages that are shown within one."""
+    """The pages that were read to be shown within one, and the rest for more of them."""
 
     count: int = MOST_EMBEDS
     chars: int = EMBED_CHARS
-    read: int = READ_CHARS
+    lines: int = limits.LINES
+    read_chars: int = 0
+    read_lines: int = 0
+    pages: dict[tuple[str, str], _EmbeddedPage] = field(default_factory=dict)
 
     def begin(self) -> bool:
         self.count -= 1
-        return self.count >= 0 and self.read > 0
+        return self.count >= 0
 
     def affords(self, part: str) -> bool:
-        if len(part) > self.chars:
+        lines = part.count("\n")
+        if len(part) > self.chars or lines > self.lines:
             return False
         self.chars -= len(part)
+        self.lines -= lines
         return True
+
+    def page(self, root: Path, wiki: str, path: str) -> _EmbeddedPage:
+        """Return a page, as far as it is formatted; it is read and parsed once.
+
+        Raises:
+            WorkspaceError: it cannot be read.
+        """
+        if (found := self.pages.get((wiki, path))) is not None:
+            return found
+        page = pages.read_page(pages.open_wiki(root, wiki), path)
+        end = formatted_length(page.body, self.read_chars, self.read_lines)
+        text = page.body[:end]
+        self.read_chars += len(text)
+        self.read_lines += text.count("\n")
+        text = normalise_text(without_comments(text, is_page=True))
+        title = page.head.title or pages.title_of(path, text)
+        found = _EmbeddedPage(title, Sections(text, is_cut=page.is_cut or end < len(page.body)))
+        self.pages[wiki, path] = found
+        return found
 
 
 class Neighbours:
@@ -79,6 +114,8 @@ class Neighbours:
         self._draws = draws
         # The pages and parts around this one, outermost first.
         self._chain: tuple[tuple[str, str, str], ...] = ((known.name, path, ""),)
+        # The links by which each of them shows the next one.
+        self._shown: tuple[str, ...] = ()
         self._budget = _EmbedBudget()
         self._headings: dict[tuple[str, str], HeadingIndex] = {}
         if headings is not None:
@@ -101,7 +138,8 @@ class Neighbours:
             at = self._anchor(where, found.target.path, link.anchor)
             if not pages.is_page(found.target.path):
                 return ResolvedLink("there", names.file_url(where, found.target.path), text)
-            if where == here and found.target.path == self._path and at:
+            is_own = where == here and found.target.path == self._path
+            if is_own and at and not self._shown:
                 return ResolvedLink("there", f"#{at}", text)
             address = names.page_url(where, found.target.path, at)
             if found.target.candidates:
@@ -123,6 +161,8 @@ class Neighbours:
         here = self._known.name
         if address.startswith("#"):
             at = self._anchor(here, self._path, unquote(address[1:]))
+            if at and self._shown:
+                return names.page_url(here, self._path, at)
             return f"#{at}" if at else None
         link = parse_address(address)
         path = self._found(address)
@@ -167,26 +207,29 @@ class Neighbours:
         link = parse_target(inner)
         found = self._index.resolve(self._known, self._path, link)
         path, where = found.target.path, found.wiki or self._known.name
-        key = where, path, link.anchor
-        if not pages.is_page(path) or key in self._chain or len(self._chain) > EMBED_DEPTH:
-            return None
-        if not self._budget.begin():
+        if not pages.is_page(path) or len(self._chain) > EMBED_DEPTH or not self._budget.begin():
             return None
         try:
-            page = pages.read_page(pages.open_wiki(self._index.root, where), path)
+            at = self._anchor(where, path, link.anchor)
+            page = self._budget.page(self._index.root, where, path)
             known = self._index.known(where, within=SEARCH_SECONDS)
         except WorkspaceError:
             return None
-        text = normalise_text(without_comments(page.body, is_page=True))
-        self._budget.read -= len(text)
-        part = find_section(text, link.anchor) if link.anchor else text
-        if part is None or not self._budget.affords(part):
+        key, shown = (where, path, at), (*self._shown, inner)
+        part = page.sections.find(link.anchor)
+        if part is None or key in self._chain:
+            return None
+        for around, written in zip(self._chain, shown, strict=True):
+            # The part contains the link that shows it.
+            if around[:2] == key[:2] and f"![[{written}]]" in part:
+                return None
+        if not self._budget.affords(part):
             return None
         inside = Neighbours(self._index, known, path, draws=self._draws)
-        inside._chain = (*self._chain, key)
+        inside._chain, inside._shown = (*self._chain, key), shown
         inside._budget, inside._headings = self._budget, self._headings
         html = render_embed(part, inside, f"e{MOST_EMBEDS - self._budget.count}-")
-        address = names.page_url(where, path, self._anchor(where, path, link.anchor))
+        address = names.page_url(where, path, at)
         title = escape(link.label or page.title, quote=False)
         head = f'<a class="wiki-link" href="{escape(address)}">{title}</a>'
         return f'<div class="embed"><p class="embed-title">{head}</p>{html}</div>\n'

@@ -81,8 +81,9 @@ def render_page(source: str, around: LinkContext, *, without_title: bool = False
 
 
 def render_embed(source: str, around: LinkContext, prefix: str) -> str:
-    """Render *source* like a page that is shown within another one: its headings have no ids."""
-    return _rendered(source, _Surroundings(prefix, around, is_page=True))
+    """Render *source* like a page that is shown within another one: its headings and blocks have
+    no ids."""
+    return _rendered(source, _Surroundings(prefix, around, is_page=True, is_embed=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class _Surroundings:
     around: LinkContext | None
     outline: Outline | None = None
     is_page: bool = False
+    is_embed: bool = False
 
 
 def _rendered(source: str, place: _Surroundings, *, without_title: bool = False) -> str:
@@ -106,11 +108,14 @@ def _rendered(source: str, place: _Surroundings, *, without_title: bool = False)
     last = 0
     for block in split(text, environment):
         if place.is_page and (name := lone_block_id(block.tokens)):
-            tokens.insert(last, Token("block_anchor", "", 0, meta={"block": name}))
+            if not place.is_embed:
+                tokens.insert(last, Token("block_anchor", "", 0, meta={"block": name}))
             continue
         last = len(tokens)
         own = text[starts[block.first] : starts[block.end]]
         tokens += parse_inline(block, own, environment)
+    for token in tokens if place.is_embed else ():
+        token.meta.pop("block", None)
     if rest:
         tokens.append(plain(rest))
     carry = Carry()

@@ -4,7 +4,7 @@ import pytest
 
 from jenny.markdown.comments import without_comments
 from jenny.markdown.render import render
-from jenny.markdown.sections import find_section
+from jenny.markdown.sections import Sections
 from jenny.markdown.streaming import StreamRenderer
 from tests.markdown.page import Page
 from tests.support.html import Seen
@@ -264,5 +264,5 @@ def test_comments_between_percent_signs_are_hidden_in_pages() -> None:
 )
 def test_a_part_is_found_by_its_heading_or_id(written: str, part: str | None) -> None:
     """A heading with what is below it; an item, a paragraph, or the block above a lone id."""
-    found = find_section(TEXT, written)
+    found = Sections(TEXT).find(written)
     assert (found and found.rstrip("\n")) == (part and part.rstrip("\n"))

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
+from jenny.markdown import limits, sections
+from jenny.markdown.blocks import Block, Environment, split
 from tests.support.html import Seen
 from tests.wikis.conftest import get, put
 from wikis.render import EMBED_CHARS, EMBED_DEPTH, MOST_EMBEDS
@@ -90,6 +92,57 @@ def test_no_page_is_shown_within_itself(client: Client, root: Path, texts: dict[
     text = article(get(client, "/wikis/v/"))
     assert text.count('<div class="embed">') <= EMBED_DEPTH
     assert re.search(r"<a class=\"wiki-link[^>]*>(?!.*embed-title)", text, re.DOTALL)
+
+
+def test_a_part_that_shows_itself_is_shown_once(client: Client, root: Path) -> None:
+    """However it is named, and by way of another page; a part beside the link is shown."""
+    put(root, "v/wiki/self.md", "# H\n\nonce\n\n![[self#H]]\n\n![[self#h]]\n")
+    put(root, "v/wiki/way.md", "# W\n\ntwo\n\n![[back]]\n\n# Beside\n\n![[way#W]]\n")
+    put(root, "v/wiki/back.md", "![[way#W]]\n\n![[way#w]]\n")
+    put(root, "v/wiki/near.md", "# A\n\nthree\n\n# B\n\n![[near#A]]\n")
+    assert article(get(client, "/wikis/v/self.md")).count("once") == 1
+    text = article(get(client, "/wikis/v/way.md"))
+    first, beside = text.split("Beside", 1)
+    assert (first.count("two"), beside.count("two")) == (1, 1)
+    assert article(get(client, "/wikis/v/near.md")).count("three") == 2
+
+
+def test_ids_within_embeds_are_not_those_of_the_page(client: Client, root: Path) -> None:
+    """An id stands once; a link of the shown page to a part of itself leads to that page."""
+    put(root, "v/wiki/index.md", "Mine ^b1\n\n![[one]]\n\n![[one|again]]\n")
+    put(root, "v/wiki/one.md", "# One\n\nText ^b1\n\n> q\n\n^b2\n\n[[#One]] [x](#one)\n")
+    text = article(get(client, "/wikis/v/"))
+    assert text.count(' id="b-b1"') == 1
+    assert ' id="b-b2"' not in text
+    assert 'href="#h-one"' not in text
+    assert text.count('href="/wikis/v/one.md#h-one"') == 4
+    assert ' id="b-b2"' in article(get(client, "/wikis/v/one.md"))
+
+
+def test_pages_are_parsed_once_for_all_their_embeds(
+    client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is parsed for embeds is no longer than one page that is formatted; a part of which only
+    the beginning was read is a link."""
+    for number in range(6):
+        put(root, f"v/wiki/big{number}.md", "# A\n\nend\n\n# B\n\n" + "a\n\n" * 6_000)
+    put(
+        root,
+        "v/wiki/index.md",
+        "".join(f"![[big{n}#zz]]\n\n![[big{n}#^x]]\n\n![[big{n}#A]]\n\n" for n in range(6))
+        + "![[big1#B]]\n\n",
+    )
+    parsed: list[str] = []
+
+    def counted(text: str, environment: Environment) -> list[Block]:
+        parsed.append(text)
+        return split(text, environment)
+
+    monkeypatch.setattr(sections, "split", counted)
+    text = article(get(client, "/wikis/v/"))
+    assert sum(one.count("\n") for one in parsed) <= limits.LINES
+    assert len(parsed) <= 6
+    assert text.count('<p dir="auto">end</p>') == text.count('class="embed"') == 2
 
 
 def test_embeds_are_bounded(client: Client, root: Path) -> None:
