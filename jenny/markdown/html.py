@@ -9,7 +9,7 @@ from itertools import groupby
 
 from markdown_it.token import Token
 from pygments.lexer import Lexer
-from pygments.lexers import find_lexer_class, get_lexer_by_name
+from pygments.lexers import get_lexer_by_name
 from pygments.token import STANDARD_TYPES, _TokenType
 from pygments.util import ClassNotFound
 
@@ -30,6 +30,21 @@ _COLOURED = frozenset(
     json jsx julia kotlin latex lua make markdown matlab nasm nginx nix objective-c ocaml
     perl php powershell prolog properties protobuf pycon python r rst ruby rust scala
     scheme scss sql swift tcl toml tsx typescript vim vb.net vue xml yaml zig
+    """.split()  # noqa: SIM905 - a table of words reads best as words
+)
+# Endings of files by language. No other word of a text becomes one: it may name a program.
+_ENDINGS = dict(
+    pair.split("=")
+    for pair in """
+    applescript=applescript awk=awk bash=sh c=c clojure=clj cmake=cmake common-lisp=lisp cpp=cpp
+    csharp=cs css=css csv=csv dart=dart diff=diff django=html docker=dockerfile elixir=ex
+    erlang=erl fish=fish fsharp=fs geojson=geojson go=go graphql=graphql groovy=groovy haskell=hs
+    html=html htm=html xhtml=xhtml ini=ini java=java javascript=js jinja=j2 json=json json5=json5
+    jsonc=jsonc jsx=jsx julia=jl kotlin=kt latex=tex lua=lua make=mk markdown=md matlab=m
+    mermaid=mmd nasm=asm nginx=conf nix=nix objective-c=m ocaml=ml perl=pl php=php
+    powershell=ps1 prolog=pl properties=properties protobuf=proto python=py r=r rst=rst ruby=rb
+    rust=rs scala=scala scheme=scm scss=scss sql=sql svg=svg swift=swift tcl=tcl toml=toml
+    tsv=tsv tsx=tsx typescript=ts vb.net=vb vim=vim vue=vue xml=xml yaml=yaml zig=zig
     """.split()  # noqa: SIM905 - a table of words reads best as words
 )
 # Languages of fences that Pygments does not know.
@@ -88,15 +103,11 @@ def label(language: str) -> str:
     return "Text" if lexer.name == "Text only" else str(lexer.name)
 
 
-def file_ending(shown: str) -> str:
-    """Return the ending of a file for code whose label is *shown*."""
-    lexer = find_lexer_class(shown)
-    for pattern in lexer.filenames if lexer else ():
-        found = _FILE_ENDING.fullmatch(pattern.removeprefix("*."))
-        if found and pattern.startswith("*."):
-            return found[0]
-    plain = shown.lower()
-    return plain if lexer is None and _FILE_ENDING.fullmatch(plain) else "txt"
+def file_ending(language: str) -> str:
+    """Return the ending of a file for code in *language*, a fence's first word; "txt" for most."""
+    lexer = _lexer(language.lower())
+    names = (language.lower(), *(lexer.aliases if lexer else ()))
+    return next((_ENDINGS[name] for name in names if name in _ENDINGS), "txt")
 
 
 @lru_cache(maxsize=256)
@@ -148,10 +159,13 @@ _FIRST_HEADING = 3
 _LAST_HEADING = 6
 _LONGEST_SHOWN_TARGET = 200
 _UNSAFE_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
-_FILE_ENDING = re.compile(r"[a-z0-9]{1,5}")
 _ALIGNED = re.compile(r"text-align:(left|center|right)")
 # The width, or width and height, that Obsidian has behind a picture's description.
 _SIZE = re.compile(r"(?:^|\|)[ \t]*(\d{1,4})(?:x(\d{1,4}))?[ \t]*\Z")
+_SAVE = (
+    '<button type="button" class="copy" data-save="{}" aria-label="Save code in the workspace">'
+    "Save</button>"
+)
 _FRAMED = {"html": "Page", "htm": "Page", "xhtml": "Page", "svg": "Picture"}
 """Languages of code blocks that have a preview, and what it shows."""
 
@@ -294,12 +308,13 @@ def _code_block(page: _Page, token: Token) -> str:
             f' title="{_FRAMED[kind]}"></iframe></details>'
         )
     text = highlight(token.content, language)
+    # Half a block is not saved.
+    save = "" if is_growing else _SAVE.format(escape(kind[:_LABEL_LENGTH]))
     return (
         '<div class="code"><div class="code-head">'
         f'<span class="code-language">{escape(label(language))}</span>'
         '<button type="button" class="copy" data-wrap="" aria-label="Wrap lines">Wrap</button>'
-        '<button type="button" class="copy" data-save="" aria-label="Save code in the workspace">'
-        "Save</button>"
+        f"{save}"
         '<button type="button" class="copy" data-copy="" aria-label="Copy code">Copy</button></div>'
         f'<pre tabindex="0"><code>{text}{tail}</code></pre>{more}</div>\n'
     )

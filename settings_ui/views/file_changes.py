@@ -110,7 +110,7 @@ def _take(request: HttpRequest, ctx: WorkspaceContext, folder: str) -> dict[str,
 
 @require_POST
 def save_code(request: HttpRequest) -> HttpResponse:
-    """Save a block of code (``text``, ``language`` as its head shows it) as a new file below
+    """Save a block of code (``text``, ``language`` as its fence names it) as a new file below
     ``output/``, or that folder of the ``project``. Returns JSON with the path."""
     ctx = get_workspace_context(request)
     text, project = request.POST.get("text", ""), request.POST.get("project", "")

@@ -114,7 +114,7 @@ async function save(button, code) {
   button.setAttribute("aria-busy", "true");
   const body = new FormData();
   body.set("text", `${codeOf(code.querySelector("pre"))}\n`);
-  body.set("language", code.querySelector(".code-language").textContent);
+  body.set("language", button.dataset.save);
   body.set("project", document.body.dataset.project ?? "");
   const answer = await post("/files/save-code", body).catch(() => ({ stop: "Not saved: the server cannot be reached. Try again." }));
   button.removeAttribute("aria-busy");

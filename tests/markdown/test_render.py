@@ -230,8 +230,8 @@ def test_code_block() -> None:
     seen = Seen(html)
     assert '<div class="code"><div class="code-head"><span class="code-language">Python' in html
     assert seen.of("button", "type") == ["button"] * 3
-    for name in ("data-copy", "data-save", "data-wrap"):
-        assert ("button", name, "") in seen.attributes
+    for name, value in (("data-copy", ""), ("data-save", "python"), ("data-wrap", "")):
+        assert ("button", name, value) in seen.attributes
     assert seen.of("pre", "tabindex") == ["0"]
     code = Seen(html[html.index("<code>") : html.index("</code>")] + "</code>")
     assert code.text == "def f(a):\n\n    return '<b>' & a\n"

@@ -118,6 +118,17 @@ def test_finished_early(source: str) -> None:
     assert any(isinstance(op, Done) for op in ops)
 
 
+@pytest.mark.parametrize("before", ["", "- a\n\n"])
+def test_code_that_grows_is_not_saved(before: str) -> None:
+    """Only a whole block can be."""
+    renderer = StreamRenderer(f"{before}```py\na = 1\n")
+    assert "data-copy" in "".join(renderer.snapshot())
+    assert "data-save" not in "".join(renderer.snapshot())
+    renderer.feed("```\n")
+    assert 'data-save="py"' in "".join(renderer.snapshot())
+    assert 'data-save="py"' in StreamRenderer("```py\na = 1\n").finish()
+
+
 def test_links_defined_above() -> None:
     """A link whose target was defined above is one at once; below, it is one at the end."""
     renderer = StreamRenderer("[a]: https://x.example\n\nsee [a] and [b]\n\n")

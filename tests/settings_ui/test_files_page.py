@@ -684,15 +684,24 @@ def test_versions_are_named_by_time_and_reason(client: Client, root: Path) -> No
     assert sha in details
 
 
+# Words of fences that are no language of code, or none at all.
+PLAIN = [
+    (name, f" ({number})" if number > 1 else "")
+    for number, name in enumerate(("", "text", "exe", "lnk", "code", "../../x"), 1)
+]
+
+
 def test_a_block_of_code_is_saved_as_a_new_file(client: Client, root: Path) -> None:
     """Below ``output/`` of the workspace or of a project, with the language's ending; a taken name
     gets a number, and nothing is written over or anywhere else."""
     (root / "wikis/bees").mkdir(parents=True)
     for language, project, path in (
-        ("Python", "", "output/code.py"),
-        ("Python", "", "output/code (2).py"),
+        ("python", "", "output/code.py"),
+        ("Python3", "", "output/code (2).py"),
+        *((name, "", f"output/code{number}.txt") for name, number in PLAIN),
+        ("makefile", "", "output/code.mk"),
+        ("shell", "", "output/code.sh"),
         ("svg", "", "output/code.svg"),
-        ("../../x", "", "output/code.txt"),
         ("JSON", "bees", "wikis/bees/output/code.json"),
     ):
         sent = {"text": f"{path}\r\n", "language": language, "project": project}
