@@ -6,8 +6,9 @@ Callouts, block ids and embeds are made of parsed blocks (`mark_callouts`, `mark
 """
 
 import re
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
+from unicodedata import category
 from weakref import WeakKeyDictionary
 
 from markdown_it import MarkdownIt
@@ -39,7 +40,10 @@ _CALLOUT = re.compile(
     r"\[!([A-Za-z][\w-]{0,39})(?:\|[^\]\n]{0,80})?\]([+-]?)(?:[ \t]+([^\n]*)|[ \t]*)(?:\n|\Z)"
 )
 _BLOCK_ID = re.compile(r"(?:^|(?<=[ \t\n]))\^([A-Za-z0-9-]{1,80})[ \t]*\Z")
-_TAG = re.compile(r"#([\w/-]{1,100})")
+_TAG_LENGTH = 100
+# Besides letters, their marks, digits and symbols: joiners stand within words and within emoji,
+# which may have a colour of skin.
+_IN_TAG = frozenset("_-/\u200c\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
 _BEFORE_TAG = re.compile(r"[\s(\[{,;:>\"'“‘]\Z")
 _HIGHLIGHT = "="
 # Columns from a definition's mark to its content.
@@ -214,17 +218,22 @@ def _tag_name(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the l
     around = state.env.get(AROUND)
     if around is None or silent or state.linkLevel > 0 or state.src[state.pos] != "#":
         return False
-    found = _TAG.match(state.src, state.pos, state.posMax)
-    if found is None or not any(char.isalpha() for char in found[1]):
-        return False
     if state.pos and not _BEFORE_TAG.search(state.src[state.pos - 1]):
         return False
-    name = found[1].rstrip("/-")
+    following = state.src[state.pos + 1 : min(state.pos + 1 + _TAG_LENGTH, state.posMax)]
+    name = "".join(takewhile(_is_in_tag, following)).rstrip("/-")
+    if not any(char.isalpha() or category(char) == "So" for char in name):
+        return False
     token = state.push("tag_name", "a", 0)
     token.content = f"#{name}"
     token.meta = {"address": around.tag(name)}
     state.pos += 1 + len(name)
     return True
+
+
+def _is_in_tag(char: str) -> bool:
+    kind = category(char)
+    return char in _IN_TAG or kind[0] in "LMN" or kind == "So"
 
 
 def mark_callouts(tokens: list[Token]) -> list[Token]:

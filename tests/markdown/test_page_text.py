@@ -57,6 +57,30 @@ def html(source: str) -> str:
     return render_page(source, Place()).html
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "a/b-c_1",
+        "हिन्दी",
+        "ไทย/ที่",
+        "می\u200cخواهم",
+        "e\u0301te\u0301",
+        "🎉",
+        "2026/🎉",
+        "👍🏽",
+        "👩\u200d🌾",
+        "重要",
+    ],
+)
+def test_a_tag_is_whole_in_any_script(tag: str) -> None:
+    """Marks, joiners and emoji belong to it; digits alone are none, and punctuation ends it."""
+    for source in (f"x #{tag}, y", f"#{tag}^", f"(#{tag}/)"):
+        assert f'href="/tags?q={len(tag)}"' in html(source)
+        assert f">#{tag}</a>" in html(source)
+    for source in (f"x#{tag}", f"`#{tag}`", "#12", "#-", "#^a", "#\u0301", "#"):
+        assert "/tags" not in html(f"y {source}")
+
+
 def test_links_pictures_and_diagrams_come_from_the_place() -> None:
     """What it does not know is shown as text."""
     assert html("[[known]]") == (
