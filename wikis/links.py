@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -167,6 +168,7 @@ class Resolver:
         """*paths* from the wiki's folder; *aliases*: other names of pages, by their path."""
         self.paths = frozenset(paths)
         self.aliases = aliases or {}
+        self._choices: dict[tuple[str, str], _Choice] = {}
 
     def resolve(self, link: Link, source: str = "") -> Target:
         """Return the target of *link* in the page *source*. A wiki in the link is ignored."""
@@ -177,42 +179,59 @@ class Resolver:
     def named(self, target: str, source: str = "") -> Target:
         """Return the page or file that *target* names, seen from the page *source*.
 
-        Without a source, an ambiguous name has no nearest page.
+        Without a source, an ambiguous name has no nearest page, and a page of the top folder goes
+        before others of its name.
         """
         plain = target.strip().strip("/").removeprefix(_PREFIX)
         if not plain:
             return NOWHERE
+        # A name without a folder is that of the nearest page; only an index is the wiki's own.
+        is_bare = bool(source) and "/" not in target.strip()
+        is_bare = is_bare and pages.without_ending(plain).lower() != "index"
         is_elsewhere = plain.partition("/")[0] in _OTHER_FOLDERS
         written = [_PREFIX + way for way in (plain, f"{plain}/index.md", f"{plain}.md")]
         written += [plain, f"{plain}.md"] if is_elsewhere else []
         for path in written:
             if found := self.exact(path):
-                return Target(found)
+                is_named = is_bare and pages.is_page(found) and found.count("/") == 1
+                return self._nearest("file", found, source) if is_named else Target(found)
         slug = names.slug(pages.without_ending(plain))
         if not slug:
             return NOWHERE
-        pages_there = self._slugs.get(slug) or self._ending_in(slug)
-        pages_there = pages_there or self._other_names.get(slug, ())
-        return _nearest(pages_there or self._files_ending_in(plain), source)
+        kind = "name" if is_bare else "path"
+        found_pages = self._nearest(kind, slug, source)
+        if found_pages is not NOWHERE:
+            return found_pages
+        return self._nearest("other", canonical(plain).casefold(), source)
+
+    def _nearest(self, kind: str, name: str, source: str) -> Target:
+        choice = self._choices.get((kind, name)) or _Choice(self._candidates(kind, name))
+        if choice.is_open:
+            self._choices[kind, name] = choice
+        return choice.nearest(source)
+
+    def _candidates(self, kind: str, name: str) -> tuple[str, ...]:
+        """Return what *name* may mean: a page of the top folder by its path, a page by a slug
+        without folders (``name``) or with them (``path``), or a file that is no page."""
+        if kind == "other":
+            return self._file_endings.get(name, ())
+        if kind == "file":
+            stem = names.slug(pages.without_ending(name.removeprefix(_PREFIX)))
+            own = canonical(name.rpartition("/")[2])
+            alike = self._endings.get(stem, ())
+            return tuple(one for one in alike if canonical(one.rpartition("/")[2]) == own) or (
+                name,
+            )
+        there = self._slugs.get(name, ())
+        if kind == "name" and there and _page_slug(there[0]) == name:
+            there = ()
+        return there or self._endings.get(name, ()) or self._other_names.get(name, ())
 
     def namesakes(self, path: str) -> tuple[str, ...]:
         """Return the other pages whose file has the same name as the page's; none for an index."""
         stem = names.slug(pages.without_ending(path.rpartition("/")[2]))
-        found = () if stem == "index" else self._stems.get(stem, ())
-        return tuple(one for one in found if one != path)[:MOST_CANDIDATES]
-
-    def _ending_in(self, slug: str) -> tuple[str, ...]:
-        """Return the pages whose path ends in these words: a file's name, or that in a folder."""
-        found = self._stems.get(slug.rpartition("/")[2], ())
-        return tuple(
-            path for path in found if "/" not in slug or _page_slug(path).endswith(f"/{slug}")
-        )
-
-    def _files_ending_in(self, plain: str) -> tuple[str, ...]:
-        """Return the files other than pages whose path ends in *plain*, in any case."""
-        wanted = f"/{canonical(plain).casefold()}"
-        found = self._file_names.get(wanted.rpartition("/")[2], ())
-        return tuple(path for path in found if canonical(path).casefold().endswith(wanted))
+        found = () if stem == "index" else self._endings.get(stem, ())
+        return tuple(islice((one for one in found if one != path), MOST_CANDIDATES))
 
     def _near(self, target: str, source: str) -> Target:
         """Resolve a relative address, as in Markdown: from the page's own folder."""
@@ -242,9 +261,9 @@ class Resolver:
         """Return the shortest words by which a wiki link can name the page at *path*."""
         plain = path.removeprefix(_PREFIX)
         stem = pages.without_ending(plain)
-        for words in (stem.rpartition("/")[2], stem, plain, names.slug(stem)):
+        for words in (stem.rpartition("/")[2], stem, plain, names.slug(stem), _PREFIX + stem):
             is_fit = words != "index" and not _UNFIT.search(words)
-            if is_fit and self.named(words).path == path:
+            if is_fit and self.named(words, path) == Target(path):
                 return words
         return plain
 
@@ -261,10 +280,10 @@ class Resolver:
     @cached_property
     def _slugs(self) -> dict[str, tuple[str, ...]]:
         """Pages by the slug of their whole path; a folder's index also by the folder's."""
-        table: dict[str, tuple[str, ...]] = {}
+        every: dict[str, list[str]] = {}
         for path in self._pages:
-            slug = _page_slug(path)
-            table[slug] = (*table.get(slug, ()), path)
+            every.setdefault(_page_slug(path), []).append(path)
+        table = {slug: tuple(found) for slug, found in every.items()}
         for path in self._pages:
             slug = _page_slug(path)
             folder, slash, last = slug.rpartition("/")
@@ -273,13 +292,9 @@ class Resolver:
         return table
 
     @cached_property
-    def _stems(self) -> dict[str, tuple[str, ...]]:
-        """Pages by the slug of their file name alone."""
-        table: dict[str, list[str]] = {}
-        for path in self._pages:
-            stem = names.slug(pages.without_ending(path.rpartition("/")[2]))
-            table.setdefault(stem, []).append(path)
-        return {stem: tuple(found) for stem, found in table.items()}
+    def _endings(self) -> dict[str, tuple[str, ...]]:
+        """Pages by the slug of each end of their path: the file's name, and that in folders."""
+        return _by_endings((_page_slug(path), path) for path in self._pages)
 
     @cached_property
     def _other_names(self) -> dict[str, tuple[str, ...]]:
@@ -291,14 +306,19 @@ class Resolver:
         return {slug: tuple(found) for slug, found in table.items()}
 
     @cached_property
-    def _file_names(self) -> dict[str, tuple[str, ...]]:
-        """Files that are not pages by the name of the file, without its case."""
-        table: dict[str, list[str]] = {}
-        for path in sorted(self.paths):
-            if not pages.is_page(path):
-                name = canonical(path.rpartition("/")[2]).casefold()
-                table.setdefault(name, []).append(path)
-        return {name: tuple(found) for name, found in table.items()}
+    def _file_endings(self) -> dict[str, tuple[str, ...]]:
+        """Files that are not pages by each end of their path, without its case."""
+        others = (path for path in sorted(self.paths) if not pages.is_page(path))
+        return _by_endings((canonical(path).casefold(), path) for path in others)
+
+
+def _by_endings(named: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    table: dict[str, list[str]] = {}
+    for name, path in named:
+        while name:
+            table.setdefault(name, []).append(path)
+            name = name.partition("/")[2]  # noqa: PLW2901 - the next shorter end
+    return {name: tuple(found) for name, found in table.items()}
 
 
 def _page_slug(path: str) -> str:
@@ -352,15 +372,35 @@ def _is_in(path: str, folder: str) -> bool:
     return names.slug(path.removeprefix(_PREFIX)).rpartition("/")[0] == folder
 
 
-def _nearest(found: tuple[str, ...], source: str) -> Target:
-    """Return the only page of a name, or the one with the shortest way from *source*."""
-    if len(found) < 2:  # noqa: PLR2004 - two are a choice
-        return Target(found[0]) if found else NOWHERE
-    here = source.split("/")[:-1]
+class _Choice:
+    """The pages or files of one name, of which the nearest to a page is found in a few steps."""
 
-    def way(path: str) -> tuple[int, int, str]:
-        there = path.split("/")[:-1]
-        shared = len(posixpath.commonprefix([here, there]))
-        return len(here) + len(there) - 2 * shared, len(there), path
+    def __init__(self, found: tuple[str, ...]) -> None:
+        self._found = found
+        self.is_open = len(found) > 1
 
-    return Target(min(found, key=way) if source else "", found[:MOST_CANDIDATES])
+    def nearest(self, source: str) -> Target:
+        """Return the only one, or the one with the shortest way from *source*."""
+        found = self._found
+        if not self.is_open:
+            return Target(found[0]) if found else NOWHERE
+        if not source:
+            return Target("", found[:MOST_CANDIDATES])
+        here = tuple(source.split("/")[:-1])
+        best = (
+            (len(here) - 2 * depth + first[0], *first)
+            for depth in range(len(here) + 1)
+            if (first := self._first.get(here[:depth])) is not None
+        )
+        return Target(min(best)[-1], found[:MOST_CANDIDATES])
+
+    @cached_property
+    def _first(self) -> dict[tuple[str, ...], tuple[int, str]]:
+        """For each folder, the highest one of them below it."""
+        table: dict[tuple[str, ...], tuple[int, str]] = {}
+        for path in self._found:
+            folder = tuple(path.split("/")[:-1])
+            for depth in range(len(folder) + 1):
+                one = len(folder), path
+                table[folder[:depth]] = min(table.get(folder[:depth], one), one)
+        return table

@@ -1,8 +1,10 @@
 """Which page a link means."""
 
+from typing import Any
+
 import pytest
 
-from wikis.links import Link, Resolver, parse_target
+from wikis.links import Link, Resolver, Target, parse_target
 
 PATHS = [
     "wiki/index.md",
@@ -88,6 +90,63 @@ def test_a_name_of_several_pages_leads_to_the_nearest(wiki: Resolver) -> None:
     assert wiki.named("summaries/notes").path == "wiki/summaries/notes.md"
     assert wiki.namesakes(both[0]) == both[1:]
     assert wiki.namesakes("wiki/concepts/index.md") == ()
+
+
+def test_a_page_of_the_top_folder_is_one_of_its_name() -> None:
+    """It is no nearer than it is; with its folder, or an exact name, it is meant from anywhere."""
+    wiki = Resolver(
+        [
+            *("wiki/dup.md", "wiki/sub/dup.md", "wiki/sub/n.md", "wiki/index.md"),
+            *(
+                "wiki/sub/index.md",
+                "wiki/Top.md",
+                "wiki/sub/top.md",
+                "wiki/C++.md",
+                "wiki/sub/C.md",
+            ),
+        ]
+    )
+    both = ("wiki/dup.md", "wiki/sub/dup.md")
+    for source, path in (("wiki/sub/n.md", both[1]), ("wiki/index.md", both[0])):
+        for words in ("dup", "dup.md", "Dup"):
+            found = wiki.resolve(parse_target(words), source)
+            assert (found.path, found.candidates) == (path, both)
+    for words, path in (("wiki/dup", both[0]), ("/dup", both[0]), ("sub/dup", both[1])):
+        assert wiki.named(words, "wiki/sub/n.md") == Target(path)
+    assert wiki.named("top", "wiki/sub/n.md").path == "wiki/sub/top.md"
+    assert wiki.named("C++", "wiki/sub/n.md") == Target("wiki/C++.md")
+    assert wiki.named("index", "wiki/sub/n.md") == Target("wiki/index.md")
+    assert wiki.named("dup").path == both[0]
+    assert [wiki.named(wiki.shortest(path), "wiki/sub/n.md") for path in both] == [
+        Target(path) for path in both
+    ]
+
+
+class _Counted(str):
+    """A path that counts how often it is taken apart."""
+
+    __slots__ = ()
+    splits = 0
+
+    def split(self, *arguments: Any, **more: Any) -> list[str]:
+        _Counted.splits += 1
+        return super().split(*arguments, **more)
+
+
+def test_many_links_to_a_name_of_many_pages_take_bounded_work() -> None:
+    """The namesakes are compared once, not for each link or each folder."""
+    work = []
+    for number in (50, 200):
+        names = [f"wiki/d{n}/{name}" for n in range(number) for name in ("note.md", "pic.png")]
+        wiki = Resolver(_Counted(name) for name in names)
+        _Counted.splits = 0
+        for n in range(number):
+            source = f"wiki/d{n}/x.md"
+            assert wiki.named("note", source).path == f"wiki/d{n}/note.md"
+            assert wiki.named(f"d{n}/Note", source).path == f"wiki/d{n}/note.md"
+            assert wiki.named("PIC.png", source).path == f"wiki/d{n}/pic.png"
+        work.append(_Counted.splits)
+    assert 0 < work[1] <= 5 * work[0]
 
 
 def test_aliases_name_a_page_that_has_no_other_claim() -> None:
