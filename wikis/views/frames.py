@@ -1,5 +1,6 @@
 """Show the content of a sandboxed frame: a diagram, or the preview of a page or picture."""
 
+import re
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +29,11 @@ DIAGRAM: dict[str, Any] = {
     "sandbox": ["allow-scripts"],
 }
 
+# They make a browser look up or connect to a host, which no policy covers. The other element may
+# stand at the same places, has no end either, and does nothing.
+_HEADER_TAG = re.compile(r"<(?:link|meta)(?=[\s/>])", re.IGNORECASE)
+_WITHOUT_EFFECT = "<basefont"
+
 
 def frame_page(request: HttpRequest, language: str, source: str) -> HttpResponseBase:
     """Return the page in a frame; the caller has checked access."""
@@ -45,7 +51,8 @@ def _diagram(request: HttpRequest, source: str) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_override(PREVIEW)
 def _preview(_request: HttpRequest, source: str) -> HttpResponse:
-    response = HttpResponse(source, content_type="text/html; charset=utf-8")
+    shown = _HEADER_TAG.sub(_WITHOUT_EFFECT, source)
+    response = HttpResponse(shown, content_type="text/html; charset=utf-8")
     # A name that a page mentions is not looked up.
     response["X-DNS-Prefetch-Control"] = "off"
     return response

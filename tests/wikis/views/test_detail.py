@@ -223,6 +223,29 @@ def test_whatever_is_in_a_page_it_loads_and_nothing_runs(
     assert get(client, "/wiki/health/bees/")
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        '<link rel="preconnect" href="https://secret.evil.example">',
+        "<LINK\nrel=dns-prefetch href=//secret.evil.example>",
+        "<link/rel=preconnect href=https://secret.evil.example>",
+        '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    ],
+)
+def test_a_preview_names_no_host_to_the_browser(
+    client: Client, root: Path, bees: Path, tag: str
+) -> None:
+    """No policy covers a connection ahead of a request; everything else of the page is kept."""
+    kept = "<title>T</title><style>p{color:red}</style><p>linked <linker>words</linker></p>"
+    put(root, "bees/wiki/page.md", f"```html\n{tag}{kept}\n```\n".encode())
+    page = get(client, "/wikis/bees/page.md")
+    frame = re.search(r'src="(/wiki/frame/[^"]*)"', page)
+    assert frame is not None
+    shown = get(client, frame[1])
+    assert not re.search(r"<(?:link|meta)[\s/>]", shown, re.IGNORECASE)
+    assert kept in shown
+
+
 def test_a_header_that_cannot_be_read_is_said_and_left(
     client: Client, root: Path, bees: Path
 ) -> None:
