@@ -19,7 +19,7 @@ from jenny.markdown.link_context import (
     frame_name,
 )
 from jenny.markdown.render import Page as Rendered
-from jenny.markdown.render import normalise_text, render_embed, render_page
+from jenny.markdown.render import framed_code, normalise_text, render_embed, render_page
 from jenny.markdown.sections import Sections
 from jenny.workspace.errors import WorkspaceError
 from wikis import names, pages
@@ -276,12 +276,8 @@ def rendered(
     return render_page(body, around, without_title=is_title), len(around.frames)
 
 
-def frame_content(
-    index: Index, known: WikiIndex, page: pages.Page, name: str
-) -> tuple[str, str] | None:
+def frame_content(page: pages.Page, name: str) -> tuple[str, str] | None:
     """Return language and source of the block of a page whose frame has this *name*."""
-    around = Neighbours(index, known, page.path)
-    # Frames of other pages have addresses of their own.
-    around._budget.count = 0  # noqa: SLF001 - of this module
-    render_page(without_comments(page.body, is_page=True), around)
-    return around.frames.get(name)
+    # Frames of pages within it have addresses of their own.
+    code = framed_code(without_comments(page.body, is_page=True), is_page=True)
+    return next((block for block in code if frame_name(*block) == name), None)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, tzinfo
 from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, override
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from jenny.markdown.link_context import NOT_THERE, ResolvedLink, frame_name
-from jenny.markdown.render import render
+from jenny.markdown.render import framed_code, render
 from jenny.markdown.streaming import StreamRenderer
 from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
@@ -83,24 +83,10 @@ class WorkspaceLinks:
         return path if is_inside and "\0" not in path and "\\" not in path else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Frames(WorkspaceLinks):
-    found: dict[str, tuple[str, str]] = field(default_factory=dict)
-
-    @override
-    def frame(self, language: str, source: str) -> str | None:
-        self.found[frame_name(language, source)] = language, source
-        return None
-
-
 def frame_content(texts: Iterable[str], name: str) -> tuple[str, str] | None:
     """Return language and source of the block in one of *texts* whose frame has this *name*."""
-    around = _Frames()
-    for text in texts:
-        render(text, around=around)
-        if name in around.found:
-            return around.found[name]
-    return None
+    code = (block for text in texts for block in framed_code(text))
+    return next((block for block in code if frame_name(*block) == name), None)
 
 
 def mark_missing(html: str, root: Path) -> str:

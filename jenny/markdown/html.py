@@ -284,11 +284,18 @@ def _code_inline(_page: _Page, token: Token) -> str:
     return f"<code>{code(token.content)}</code>"
 
 
+def framed_language(token: Token) -> str:
+    """Return the language of a block of code that a frame may show; "" for every other token."""
+    words = token.info.split(maxsplit=1) if token.type in {"fence", "code_block"} else ()
+    kind = words[0].lower() if words else ""
+    return kind if kind == "mermaid" or kind in _FRAMED else ""
+
+
 def _code_block(page: _Page, token: Token) -> str:
     words = token.info.split(maxsplit=1)
     language = words[0] if words else ""
     kind = language.lower()
-    is_framed = page.around is not None and (kind == "mermaid" or kind in _FRAMED)
+    is_framed = page.around is not None and bool(framed_language(token))
     frame = page.around.frame(kind, token.content) if page.around and is_framed else None
     if frame is not None and kind == "mermaid":
         return (

@@ -1,6 +1,7 @@
 """Render Markdown as HTML that is safe on a page."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from markdown_it.token import Token
@@ -16,8 +17,9 @@ from jenny.markdown.blocks import (
     split,
 )
 from jenny.markdown.extensions import lone_block_id
-from jenny.markdown.html import Carry, to_html
+from jenny.markdown.html import Carry, framed_language, to_html
 from jenny.markdown.link_context import AROUND, Heading, LinkContext, Outline
+from jenny.markdown.links import Anywhere
 from jenny.markdown.sanitise import sanitise
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -84,6 +86,19 @@ def render_embed(source: str, around: LinkContext, prefix: str) -> str:
     """Render *source* like a page that is shown within another one: its headings and blocks have
     no ids."""
     return _rendered(source, _Surroundings(prefix, around, is_page=True, is_embed=True))
+
+
+def framed_code(source: str, *, is_page: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the language and text of each block of *source* that a frame may show.
+
+    Only the blocks are parsed, no text in them.
+    """
+    text = normalise_text(source)
+    text = text[: formatted_length(text)]
+    for block in split(text, {AROUND: Anywhere()} if is_page else {}):
+        for token in block.tokens:
+            if language := framed_language(token):
+                yield language, token.content
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def frame(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     ctx = base_context.get_wiki_context(request)
     here = base_context.open_wiki_page(ctx, name)
     page = pages.read_page(here.wiki, path)
-    found = rendering.frame_content(ctx.index, here.known, page, request.GET.get("n", ""))
+    found = rendering.frame_content(page, request.GET.get("n", ""))
     if found is None:
         raise Http404
     return frames.frame_page(request, *found)

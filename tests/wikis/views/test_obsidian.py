@@ -195,3 +195,17 @@ def test_previews_of_pages_are_in_frames_that_reach_nothing(client: Client, root
     assert "script" not in policy
     assert answer["X-Frame-Options"] == "SAMEORIGIN"
     assert client.get(frames[0][:-1]).status_code == 404
+
+
+def test_a_frame_is_found_without_rendering_its_page(
+    client: Client, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one in a list or a quote; the text around it is not parsed again for each frame."""
+    source = "[[index]] **a**\n\n- x\n  ```svg\n  <svg/>\n  ```\n\n> ~~~mermaid\n> a-->b\n> ~~~\n"
+    put(root, "v/wiki/index.md", source)
+    frames = re.findall(r'<iframe class="[a-z]+" src="([^"]*)"', article(get(client, "/wikis/v/")))
+    rendered: list[object] = []
+    monkeypatch.setattr("jenny.markdown.render.parse_inline", lambda *_a, **_b: rendered.append(1))
+    assert get(client, frames[0]) == "<svg/>\n"
+    assert "a--&gt;b" in get(client, frames[1])
+    assert rendered == []
