@@ -410,7 +410,8 @@ def _picture(address: str, description: str, name: str) -> str:
         description = description[: size.start()]
         width = f' width="{size[1]}"'
         height = f' height="{size[2]}"' if size[2] else ""
-    return f'<img src="{escape(address)}" alt="{escape(description or name)}"{width}{height}>'
+    alt = escape(description or name)
+    return f'<img src="{escape(address)}" alt="{alt}"{width}{height} loading="lazy">'
 
 
 def _wiki_link(page: _Page, token: Token) -> str:

@@ -235,6 +235,7 @@ def _cleaner(*, images: bool = False, frames: bool = False, page: bool = False) 
     values, classes, tags = dict(_VALUES), dict(_CLASSES), _TEXT_TAGS | MATH_TAGS
     if images or page:
         attributes["img"] = {"src", "alt", "width", "height"}
+        values["img"] = {"loading": {"lazy"}}
         tags = tags | {"img"}
     if page:
         # A page's headings have anchors, its links a kind.

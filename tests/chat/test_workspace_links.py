@@ -49,8 +49,11 @@ def test_a_picture_is_shown() -> None:
     assert Seen(html("![chart](chart.png)", "garden")).of("img", "src") == [
         "/files/raw/wikis/garden/chart.png/"
     ]
-    assert html("![a](a.svg)") == '<p dir="auto"><img src="/files/raw/a.svg/" alt="a"></p>\n'
-    assert 'alt="a" width="300" height="20">' in html("![a|300x20](a.png)")
+    assert (
+        html("![a](a.svg)")
+        == '<p dir="auto"><img src="/files/raw/a.svg/" alt="a" loading="lazy"></p>\n'
+    )
+    assert 'alt="a" width="300" height="20" loading="lazy">' in html("![a|300x20](a.png)")
     for source in ("![a](../chart.png)", "![a](/a.svg)", "![a](https://x.example/a.png)"):
         assert "<img" not in html(source)
 

@@ -92,7 +92,7 @@ def test_links_pictures_and_diagrams_come_from_the_place() -> None:
     assert Seen(html("[a [[known]] b](https://x.example)")).tags.count("a") == 2
     assert 'href="/near"' in html("[x](near.md)")
     assert "<code>far.md</code>" in html("[x](far.md)")
-    assert '<img src="/pic" alt="a">' in html("![a](pic.png)")
+    assert '<img src="/pic" alt="a" loading="lazy">' in html("![a](pic.png)")
     assert "<img" not in html("![a](https://x.example/pic.png)")
     assert "<iframe" in html("```mermaid\na\n```")
     assert "<iframe" not in html("```mermaid\nb\n```")

@@ -86,7 +86,7 @@ def test_a_page_shows_what_was_written(client: Client, bees: Path) -> None:
     assert '<h3 id="h-wood" dir="auto">Wood</h3>' in page
     assert 'href="#h-bees-inside"' in page
     assert '<a href="/wikis/bees/index.md"' in page
-    assert '<img src="/files/raw/wikis/bees/wiki/pic.png/" alt="pic">' in page
+    assert '<img src="/files/raw/wikis/bees/wiki/pic.png/" alt="pic" loading="lazy">' in page
     assert "pictures.example" in page
     assert 'src="https' not in page
     assert (

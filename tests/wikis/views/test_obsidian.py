@@ -55,8 +55,11 @@ def test_embeds_show_pages_parts_and_pictures(client: Client, vault: Path) -> No
         assert ' id="h-' not in part
     assert 'In <a class="wiki-link"' in text
     assert 'class="wiki-link missing"' in text
-    assert '<img src="/files/raw/wikis/v/wiki/a/pic.png/" alt="Pic" width="120">' in text
-    assert 'alt="a cat" width="40" height="30">' in text
+    assert (
+        '<img src="/files/raw/wikis/v/wiki/a/pic.png/" alt="Pic" width="120" loading="lazy">'
+        in text
+    )
+    assert 'alt="a cat" width="40" height="30" loading="lazy">' in text
     assert "secret" not in text
 
 
