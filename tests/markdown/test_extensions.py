@@ -133,7 +133,7 @@ def test_definition_lists() -> None:
         "\nTerm b\n: d",
         "\n: more",
         "\n    more",
-        *("# A", " # A\n\n: d", " > A\n\n: d", " ---\n\n: d", " - A\n\n: d", "   ~~~\n\n: d"),
+        *("# A", " # A\n\n: d", " > A\n\n: d", " ---\n\n: d", " - A\n\n: d", "   ***\n\n: d"),
         *("$$\n\n: d", "\\[\n\n: d", "[^1]: A\n\n: d", "  - A\n\n: d", " : d\n  # A\n\n: e"),
         "  : c\nlazy\n\n: d",
     ],
