@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from jenny.agent.messages import clean
 from jenny.markdown.comments import without_comments
-from jenny.markdown.html import highlight
+from jenny.markdown.highlight import highlight
 from jenny.markdown.render import render as render_markdown
 from jenny.workspace import names, paths, stat_signature
 from jenny.workspace.errors import WorkspaceError

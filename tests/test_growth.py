@@ -15,7 +15,7 @@ from jenny.agent.demo import background_runs, tool_requests
 from jenny.agent.tools import text_match
 from jenny.logs import KEY_SHAPES
 from jenny.markdown import comments, front_matter
-from jenny.markdown.html import highlight
+from jenny.markdown.highlight import highlight
 from jenny.markdown.render import render
 from jenny.workspace import redact, texts
 from memory import (

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from jenny.accounts.services.workspace_context import WorkspaceContext, get_workspace_context
-from jenny.markdown.html import file_ending
+from jenny.markdown.highlight import file_ending
 from jenny.workspace import move_copy, names, retention, trash, uploads
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteFailed, reason_of
 from jenny.workspace.move_copy import kind_of, locate_itself

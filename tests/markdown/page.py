@@ -6,6 +6,8 @@ from html import escape
 from jenny.markdown.streaming import Done, Items, Op, Open
 
 _MARK = '<span class="tail">'
+# Only a whole block of code can be saved.
+SAVE = re.compile('<button [^>]*data-save="[^>]*>Save</button>')
 
 
 class Page:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pygments.lexers import get_all_lexers
 
 from jenny.markdown import limits
-from jenny.markdown.html import code, highlight, label
+from jenny.markdown.highlight import code, highlight, label
 from jenny.markdown.render import render
 from tests.support.html import Seen
 

@@ -15,7 +15,7 @@ import pytest
 from jenny.markdown.blocks import create_parser
 from jenny.markdown.render import render
 from jenny.markdown.streaming import StreamRenderer
-from tests.markdown.page import Page
+from tests.markdown.page import SAVE, Page
 from tests.support.html import Seen
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -99,4 +99,5 @@ def test_examples_are_harmless_and_stream_alike() -> None:
             at += size
         assert renderer.finish() == whole, example
         if "]:" not in source:
-            assert page.html() == whole, example
+            # A block of code that may still grow has no Save.
+            assert SAVE.sub("", page.html()) == SAVE.sub("", whole), example

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jenny.markdown import limits
 from jenny.markdown.render import render
 from jenny.markdown.streaming import Done, Open, StreamRenderer, Tail
-from tests.markdown.page import Page
+from tests.markdown.page import SAVE, Page
 from tests.support.html import Seen
 
 PIECES = [
@@ -28,8 +28,6 @@ PIECES = [
 # What later lines may still change, by definitions: links and notes.
 REFERENCES = ["[a]", "[a]: /x\n", "\n\n[a]: https://x.y 't'\n\n", "[^1]", "\n\n[^1]: note\n\n"]
 
-# Only a whole block of code can be saved.
-SAVE = re.compile('<button [^>]*data-save="[^>]*>Save</button>')
 
 settled = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 anything = st.one_of(
