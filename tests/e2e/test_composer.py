@@ -30,8 +30,8 @@ def chat(owner: Client, model_server: ModelServer) -> str:
 
 @pytest.fixture
 def page(signed_in: Callable[..., Page], chat: str) -> Page:
-    """Its page."""
-    opened = signed_in()
+    """Its page. A service worker that begins meanwhile would hide requests from ``page.route``."""
+    opened = signed_in(service_workers="block")
     opened.goto(f"/chat/{chat}/")
     return opened
 
