@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.harness import Bar, Row, median, take_turns
 from memory import ledgers
-from memory.history import log, prompt, upcoming
+from memory.history import dated_facts, log, prompt
 from memory.history.entries import NewHistoryEntry
 from memory.suppression import PATH
 
@@ -56,7 +56,7 @@ def make_workspace(root: Path, forgotten: int, waiting: int) -> None:
 def ask(root: Path) -> None:
     """What is coming up, and what waits for Dream: as a page and a turn do."""
     assert prompt.block(root) is not None
-    assert upcoming.block(root) is not None
+    assert dated_facts.block(root) is not None
 
 
 def rows() -> list[Row]:

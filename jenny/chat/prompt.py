@@ -21,8 +21,8 @@ from jenny.agent.tools import sandbox
 from jenny.workspace import config
 from memory import prompt_files, skills
 from memory.archive import store
+from memory.history import dated_facts
 from memory.history import prompt as history
-from memory.history import upcoming
 from wikis import project as wiki_project
 from wikis import wikis_block
 from wikis.project import Project
@@ -292,7 +292,7 @@ _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "always_skills": lambda request: request.skills[0],
     "skills": lambda request: request.skills[1],
     "coming_up": lambda request: (
-        upcoming.block(request.root, request.zone) if request.knows_memory else None
+        dated_facts.block(request.root, request.zone) if request.knows_memory else None
     ),
     "pending": lambda request: history.block(request.root) if request.knows_memory else None,
     "stored": lambda request: block(request.stored),

@@ -27,7 +27,7 @@ from memory import facts, files, suppression, text_similarity
 from memory.dream.values import Attempt, BatchEntry
 from memory.facts import normal
 from memory.files import BY_PATH, MEMORY_FILES
-from memory.history import fact_tags, upcoming
+from memory.history import dated_facts, fact_tags
 from memory.history.entries import load_zone
 
 ARCHIVE = "memory/archive"
@@ -192,7 +192,9 @@ def find_lost(
                 continue
             if corrections is None:
                 corrections = list(_corrections(entries))
-            if not any(upcoming.is_about_same(text, fact.text, max(ahead)) for text in corrections):
+            if not any(
+                dated_facts.is_about_same(text, fact.text, max(ahead)) for text in corrections
+            ):
                 return path, fact.text
     return None
 
@@ -204,7 +206,7 @@ def today_in(root: Path, zone: str = "") -> dt.date:
 
 def _keeps(text: str, old: str, day: dt.date) -> bool:
     """True when a line says of the same day what an old one says."""
-    return day in fact_tags.days_in(text) and upcoming.is_about_same(text, old, day)
+    return day in fact_tags.days_in(text) and dated_facts.is_about_same(text, old, day)
 
 
 def _corrections(entries: Iterable[BatchEntry]) -> Iterable[str]:

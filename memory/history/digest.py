@@ -22,7 +22,7 @@ from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage
 from jenny.workspace.write_rules import Actor
-from memory.history import consolidator, log, reader, summary_answer, upcoming
+from memory.history import consolidator, dated_facts, log, reader, summary_answer
 from memory.history.consolidator import CHUNK_CHARS, Ask, Reply
 from memory.history.entries import HistoryEntry, NewHistoryEntry
 from memory.suppression import note_wish, without_forgotten
@@ -237,7 +237,7 @@ class Digester:
     def _keep_dated(self, entries: Sequence[HistoryEntry], text: str) -> None:
         """Add the facts that name a day to the history: the digest is gone with the run, and they
         stay before every chat until their day is over."""
-        lines = upcoming.dated_lines(text)
+        lines = dated_facts.dated_lines(text)
         if lines:
             first = entries[0]
             new = NewHistoryEntry(

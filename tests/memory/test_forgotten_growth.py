@@ -14,7 +14,7 @@ import pytest
 from bench import forgotten
 from jenny.workspace.write_rules import Actor
 from memory import ledgers, suppression
-from memory.history import log, upcoming
+from memory.history import dated_facts, log
 from memory.history.entries import NewHistoryEntry
 from memory.paraphrases import ParaphraseMatcher
 from memory.suppression import PATH, hide, tombstones
@@ -127,7 +127,7 @@ def test_a_later_correction_and_an_edited_file_count_at_once(root: Path) -> None
     """Whatever was found of a fact before."""
 
     def shown() -> list[str]:
-        return [row.text for row in upcoming.list_upcoming(root.resolve(), TODAY)]
+        return [row.text for row in dated_facts.list_upcoming(root.resolve(), TODAY)]
 
     log.append(root, [NewHistoryEntry("- [dated 2026-12-04] Dentist in Graz with Petra.")])
     assert shown() == ["Dentist in Graz with Petra."]

@@ -10,7 +10,7 @@ from jenny.workspace import config
 from jenny.workspace.files import Actor
 from memory import notes
 from memory.errors import NotRemembered
-from memory.history import cursors, log, upcoming
+from memory.history import cursors, dated_facts, log
 from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
@@ -21,7 +21,7 @@ def shown(root: Path, when: str, zone: str = "Europe/Prague") -> str:
     """The block's text at a local time; nothing when there is none."""
     config.change_config(root, lambda raw: raw.update(agents={"defaults": {"timezone": zone}}))
     now = dt.datetime.fromisoformat(when).replace(tzinfo=ZoneInfo(zone))
-    block = upcoming.block(root, now=now)
+    block = dated_facts.block(root, now=now)
     return block.text if block else ""
 
 
@@ -103,7 +103,7 @@ def test_the_nearest_come_first_and_there_is_a_bound(root: Path) -> None:
     )
     text = shown(root, "2026-12-01T09:00")
     assert text.index("phone bill") < text.index("the year 99.")
-    assert text.count("\n- ") <= upcoming.MAX_FACTS
+    assert text.count("\n- ") <= dated_facts.MAX_FACTS
     assert "More of them lie further ahead" in text
 
 
