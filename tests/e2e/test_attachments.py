@@ -124,7 +124,8 @@ def test_progress_is_shown_and_the_message_waits_for_it(
         held.append(route)
 
     page.route("**/attach", hold)
-    page.get_by_label("Attach files").set_input_files(made(tmp_path)[1:])
+    with page.expect_request("**/attach"):
+        page.get_by_label("Attach files").set_input_files(made(tmp_path)[1:])
     bar = page.get_by_role("progressbar", name="Upload of plan.pdf")
     expect(bar).to_be_visible()
     words = new_words()

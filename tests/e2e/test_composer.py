@@ -30,8 +30,8 @@ def chat(owner: Client, model_server: ModelServer) -> str:
 
 @pytest.fixture
 def page(signed_in: Callable[..., Page], chat: str) -> Page:
-    """Its page. A service worker that begins meanwhile would hide requests from ``page.route``."""
-    opened = signed_in(service_workers="block")
+    """Its page."""
+    opened = signed_in()
     opened.goto(f"/chat/{chat}/")
     return opened
 
@@ -197,7 +197,7 @@ def test_a_page_opened_after_the_session_ended_leads_to_the_login(
 ) -> None:
     """Also once the browser asks through the service worker, as it does from the second page on:
     what it then says of itself looks like a script's request."""
-    page = new_page(base_url=scripted.url)
+    page = new_page(base_url=scripted.url, service_workers="allow")
     page.goto("/login/")
     log_in(page)
     page.wait_for_function("navigator.serviceWorker.controller !== null")

@@ -137,7 +137,7 @@ def test_files_are_uploaded_with_progress(
     page = signed_in()
     page.goto(f"/workspace/{folder.name}")
     with page.expect_file_chooser() as chosen:
-        page.get_by_role("link", name="Upload").click()
+        page.get_by_role("link", name="Upload", exact=True).click()
     with page.expect_navigation():
         chosen.value.set_files([large, small])
     expect(page.get_by_role("link", name="large.bin")).to_be_visible()

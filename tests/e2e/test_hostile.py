@@ -100,7 +100,7 @@ def test_without_a_connection_the_offline_page_says_so(
 ) -> None:
     """The browser keeps one page, as a stranger sees it, and shows it when Jenny is away."""
     complaints.allow("net::ERR")
-    page = signed_in()
+    page = signed_in(service_workers="allow")
     page.goto("/chat/")
     page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     kept = page.evaluate(

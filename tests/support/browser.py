@@ -123,11 +123,15 @@ def still(page: Page) -> None:
 
 @pytest.fixture
 def new_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[..., Page]]:
-    """Open a page in a fresh profile; keywords go to ``browser.new_context``."""
+    """Open a page in a fresh profile; keywords go to ``browser.new_context``.
+
+    No service worker begins unless a test allows it: it would take over in the middle of a test and
+    hide requests from ``page.route`` and ``expect_request``.
+    """
     contexts: list[BrowserContext] = []
 
     def make(**options: Any) -> Page:
-        context = browser.new_context(**options)
+        context = browser.new_context(**{"service_workers": "block"} | options)
         context.set_default_timeout(MILLISECONDS)
         watch(context, complaints)
         contexts.append(context)
