@@ -98,19 +98,19 @@ def _run(system: SystemPrompt, first: Message, box: Toolbox, session: WriteSessi
     observer = ReviewBounds(session) if session.kind == "review" else Reminder(session)
     server = demo.serve(pace=0)
     try:
-        with CancellationToken() as watch:
-            return loop.run(
-                provider=Provider(
-                    Endpoint(server.url, is_demo=True), Preset(name="demo", model="demo")
-                ),
-                system=system.wire(),
-                history=[first],
-                toolbox=box,
-                listener=Heard(observer),
-                inbox=observer.inbox,
-                watch=watch,
-                limits=Limits(max_steps=30, seconds=60, retries=0),
-            )
+        watch = CancellationToken()
+        return loop.run(
+            provider=Provider(
+                Endpoint(server.url, is_demo=True), Preset(name="demo", model="demo")
+            ),
+            system=system.wire(),
+            history=[first],
+            toolbox=box,
+            listener=Heard(observer),
+            inbox=observer.inbox,
+            watch=watch,
+            limits=Limits(max_steps=30, seconds=60, retries=0),
+        )
     finally:
         server.close()
 

@@ -48,25 +48,25 @@ def test_connection_now(endpoint: Endpoint, preset: Preset) -> Answer:
     started = time.monotonic()
     usage: Usage | None = None
     source = provider.Provider(endpoint, preset)
-    with CancellationToken() as watch:
-        watch.limit(SECONDS)
-        try:
-            for event in source.stream(
-                system=[],
-                messages=[Message("user", (Image("image/png", _PICTURE, "."), Text(QUESTION)))],
-                tools=[],
-                watch=watch,
-                limits=limits,
-            ):
-                if isinstance(event, Counted | StepEnd):
-                    usage = event.usage
-        except ProviderFault as fault:
-            after = time.monotonic() - started
-            return Answer(ok=False, message=f"After {after:.1f} seconds: {fault.advice}")
-        except AgentError as error:
-            return Answer(ok=False, message=error.message)
-        except Cancelled:
-            return Answer(ok=False, message=_silence(preset))
+    watch = CancellationToken()
+    watch.limit(SECONDS)
+    try:
+        for event in source.stream(
+            system=[],
+            messages=[Message("user", (Image("image/png", _PICTURE, "."), Text(QUESTION)))],
+            tools=[],
+            watch=watch,
+            limits=limits,
+        ):
+            if isinstance(event, Counted | StepEnd):
+                usage = event.usage
+    except ProviderFault as fault:
+        after = time.monotonic() - started
+        return Answer(ok=False, message=f"After {after:.1f} seconds: {fault.advice}")
+    except AgentError as error:
+        return Answer(ok=False, message=error.message)
+    except Cancelled:
+        return Answer(ok=False, message=_silence(preset))
     seconds = time.monotonic() - started
     said = f"{preset.model} answered in {seconds:.1f} seconds."
     if not source.takes_pictures:

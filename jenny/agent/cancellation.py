@@ -1,24 +1,16 @@
 """Cancels a run, or ends it when its time is over.
 
 A ``CancellationToken`` belongs to one run. Any thread may call ``cancel``; the run's own thread
-calls ``check`` between pieces of work and does all its waiting through the token. It polls the
-awaited socket *and* a pipe that ``cancel`` writes to, so a run leaves a silent provider at once,
-without a second thread and without closing a socket in use (a pooled connection may already serve
-another run).
+calls ``check`` between pieces of work and does all its waiting through the token, so that it leaves
+a silent provider at once.
 """
 
 import contextlib
-import os
-import select
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
-from typing import Literal, Self
 
 from jenny.agent.errors import Cancelled, CancelReason
-
-type Direction = Literal["read", "write"]
 
 # Interval in which a waiting run asks whether it should end (``CancellationToken.add_check``).
 CHECK_SECONDS = 1.0
@@ -30,18 +22,7 @@ class CancellationToken:
         self._deadline: float | None = None
         self._checks: tuple[Callable[[], CancelReason | None], ...] = ()
         self._asked_at = 0.0
-        self._lock = threading.Lock()
-        self._woken, self._waker = os.pipe()
-        self._closer = weakref.finalize(self, _close_pipe, self._woken, self._waker)
-
-    def __enter__(self) -> Self:
-        """Return the token; leaving the block closes its pipe."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the pipe; ``cancel`` and ``check`` still work."""
-        with self._lock:
-            self._closer()
+        self._changed = threading.Condition()
 
     def limit(self, seconds: float) -> None:
         """End the run *seconds* from now, with reason ``time``; the first call counts."""
@@ -56,11 +37,14 @@ class CancellationToken:
 
     def cancel(self, reason: CancelReason) -> None:
         """End the run for *reason*; the first one counts. Any thread may call it, at any time."""
-        with self._lock:
-            if self._reason is None:
-                self._reason = reason
-                if self._closer.alive:
-                    os.write(self._waker, b"x")
+        with self._changed:
+            self._reason = self._reason or reason
+            self._changed.notify_all()
+
+    def notify(self) -> None:
+        """Let the run's thread look again at what it waits for. Any thread may call it."""
+        with self._changed:
+            self._changed.notify_all()
 
     @property
     def reason(self) -> CancelReason | None:
@@ -77,21 +61,36 @@ class CancellationToken:
 
     def sleep(self, seconds: float) -> None:
         """Wait *seconds*; raises ``Cancelled`` as soon as the run should end."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            self.check()
-            self._select(None, "read", left)
-        self.check()
+        self.wait_for(lambda: False, seconds)
 
-    def wait(self, fileno: int, direction: Direction, seconds: float) -> bool:
-        """Wait up to *seconds* until a socket is readable or writable; True when it is.
+    def wait_for(self, is_ready: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until *is_ready* or *seconds* are over; return what it said last.
 
-        Raises ``Cancelled`` as soon as the run should end.
+        It is asked after each ``notify``. Raises ``Cancelled`` as soon as the run should end.
         """
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            self.check()
+            with self._changed:
+                if is_ready():
+                    return True
+                left = self._seconds_left(until)
+                if left is not None and left <= 0:
+                    break
+                if self._reason is None:
+                    self._changed.wait(left)
         self.check()
-        ready = self._select(fileno, direction, seconds)
-        self.check()
-        return ready
+        return False
+
+    def _seconds_left(self, until: float | None) -> float | None:
+        """Return the time to the next event that nobody notifies of."""
+        now = time.monotonic()
+        times = [at - now for at in (until, self._deadline) if at is not None]
+        if until is not None and until <= now:
+            return 0.0
+        if self._checks:
+            times.append(CHECK_SECONDS)
+        return max(min(times), 0.001) if times else None
 
     def _ask(self) -> None:
         now = time.monotonic()
@@ -104,30 +103,6 @@ class CancellationToken:
                 self.cancel(reason)
                 return
 
-    def _select(self, fileno: int | None, direction: Direction, seconds: float) -> bool:
-        if self._deadline is not None:
-            seconds = min(seconds, self._deadline - time.monotonic())
-        # poll and not select: a busy worker has more than 1,024 open files.
-        poller = select.poll()
-        poller.register(self._woken, select.POLLIN)
-        if fileno is not None:
-            poller.register(fileno, select.POLLIN if direction == "read" else select.POLLOUT)
-        until = time.monotonic() + seconds
-        while True:
-            left = until - time.monotonic()
-            piece = min(left, CHECK_SECONDS) if self._checks else left
-            # Rounded up, since poll counts in milliseconds and 0 would spin.
-            events = poller.poll(max(int(piece * 1000) + 1, 1))
-            if events or piece >= left:
-                return any(ready == fileno for ready, _ in events)
-            self._ask()
-
-
-def _close_pipe(*filenos: int) -> None:
-    for fileno in filenos:
-        with contextlib.suppress(OSError):
-            os.close(fileno)
-
 
 class OpenTokens:
     """The tokens of this process's runs, so that its shutdown need not wait for them."""
@@ -139,17 +114,17 @@ class OpenTokens:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[CancellationToken]:
-        with CancellationToken() as token:
+        token = CancellationToken()
+        with self._lock:
+            self._tokens.add(token)
+            is_ending = self._is_ending
+        if is_ending:
+            token.cancel("shutdown")
+        try:
+            yield token
+        finally:
             with self._lock:
-                self._tokens.add(token)
-                is_ending = self._is_ending
-            if is_ending:
-                token.cancel("shutdown")
-            try:
-                yield token
-            finally:
-                with self._lock:
-                    self._tokens.discard(token)
+                self._tokens.discard(token)
 
     def cancel_all(self, *, is_ending: bool = False) -> None:
         """Cancel the runs under way; *is_ending*: also those that begin later."""

@@ -1,25 +1,33 @@
 """Sends requests with the SDK and reads the replies. No other module uses the SDK.
 
+All requests of a process run as tasks of one event loop, in a thread of its own. The thread of a
+run waits for its task through its ``CancellationToken``, and cancels the task when it leaves.
+
 Slow to import (1 to 1.5 seconds, 60 MB, all of it the SDK): only a process that asks models imports
 it, on first use (``jenny.agent.provider``).
 """
 
+import asyncio
+import concurrent.futures
 import contextlib
 import functools
 import json
 import logging
-from collections.abc import Iterator, Mapping
+import ssl
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from typing import Any
 
 import anthropic
 import httpcore2
 import httpx2
-from anthropic.resources import Messages
+from anthropic.resources import AsyncMessages
 
 from jenny.agent.cancellation import CancellationToken
 from jenny.agent.errors import Cancelled, Malformed
 from jenny.agent.limits import Limits
-from jenny.agent.transport import Exchange, Transport
+from jenny.agent.transport import Deadline, RefusedAddress, TooLong, Transport
 
 # Exceptions of a connection beside the SDK's own errors.
 _CONNECTION_ERRORS = (
@@ -30,20 +38,49 @@ _CONNECTION_ERRORS = (
     httpcore2.ProxyError,
     httpx2.HTTPError,
     httpx2.StreamError,
-    Cancelled,
+    RefusedAddress,
+    TimeoutError,
+    TooLong,
 )
+# The kind of fault (of FAULTS) by an error in the chain of causes; the first row counts.
+_FAULTS: tuple[tuple[type[BaseException], str], ...] = (
+    (httpx2.InvalidURL, "bad_address"),
+    (RefusedAddress, "refused_address"),
+    (TooLong, "too_long"),
+    (ssl.SSLCertVerificationError, "insecure"),
+    (httpcore2.ConnectError, "unreachable"),
+    (httpcore2.ConnectTimeout, "unreachable"),
+    (TimeoutError, "silent"),
+)
+# A server sends the end together with the last event, or keeps the connection open.
+_CLOSING_SECONDS = 0.25
+# Names that are looked up at the same time; a resolver that says nothing holds its thread.
+_RESOLVERS = 64
 
 # At their debug level, which ANTHROPIC_LOG turns on, these write requests into the log.
 for _name in ("anthropic", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 _transport = Transport()
-_http = httpx2.Client(transport=_transport, trust_env=False, follow_redirects=False, timeout=None)
+_http = httpx2.AsyncClient(
+    transport=_transport, trust_env=False, follow_redirects=False, timeout=None
+)
+
+
+@functools.cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(
+        concurrent.futures.ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="look up")
+    )
+    threading.Thread(target=loop.run_forever, daemon=True, name="models").start()
+    return loop
 
 
 def prepare() -> None:
     """Do now what the first request would wait for."""
-    _transport.prepare()
+    _transport.pool("")
+    _event_loop()
     _ = _client("http://127.0.0.1").messages
 
 
@@ -62,21 +99,27 @@ class Refused(Exception):
 class Call:
     """One request and its answer.
 
-    All its methods raise ``Broken`` when the connection fails, which also happens when the run is
-    cancelled: check the token first.
+    Its methods raise ``Broken`` when the connection fails, and ``Cancelled`` when the run should
+    end.
     """
 
     def __init__(self, base_url: str, key: str, watch: CancellationToken, limits: Limits) -> None:
         self.watch = watch
-        self._exchange = Exchange(watch, limits)
-        self._response: httpx2.Response | None = None
-        self._events: Iterator[Any] = iter(())
+        self.is_stream = False
         # The body of an answer that is no stream.
         self.text = ""
+        # The kind of fault (of FAULTS) that broke the connection.
+        self.fault = ""
         self._base_url = base_url
-        self._headers: dict[str, Any] = {
-            "Authorization": f"Bearer {key}" if key else anthropic.Omit()
+        self._deadline = Deadline(limits)
+        self._options: dict[str, Any] = {
+            "extra_headers": {"Authorization": f"Bearer {key}" if key else anthropic.Omit()},
+            "timeout": httpx2.Timeout(None, connect=limits.connect_seconds),
         }
+        # Written by the task, read by the run's thread.
+        self._task: concurrent.futures.Future[Any] | None = None
+        self._is_open = False
+        self._data: deque[str] = deque()
 
     def open(self, body: dict[str, Any]) -> None:
         """Request a reply; returns when its headers have arrived. Raises ``Refused``.
@@ -88,22 +131,21 @@ class Call:
             # The SDK treats it as a stream too, so that it leaves the body to us.
             extra["stream"] = anthropic.Omit()
         fields = {name: body[name] for name in body if name not in ("stream", "extra_body")}
-        with self._answered():
-            stream = self._messages().create(
-                **fields, stream=True, extra_headers=self._headers, extra_body=extra or None
-            )
-            self._response = stream.response
-            if self.is_stream:
-                self._events = anthropic.Stream.raw_events(stream.response)
+        self._start(self._receive(fields, extra or None))
+        self.watch.wait_for(lambda: self._is_open or self._is_over())
+        if not self._is_open:
+            self._result()
 
     def count(self, body: dict[str, Any]) -> int:
         """Let the provider count a request's tokens. Raises ``Refused`` and ``Malformed``."""
-        with self._answered():
-            counted = self._messages().count_tokens(**body, extra_headers=self._headers)
+        self._start(self._count(body))
+        self.watch.wait_for(self._is_over)
+        counted = self._result()
         # The SDK checks no types, and some servers answer anything with 200.
         if not isinstance(getattr(counted, "input_tokens", None), int):
             raise Malformed
-        return counted.input_tokens
+        tokens: int = counted.input_tokens
+        return tokens
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield the reply's events as they arrive. Raises ``Malformed`` for unreadable ones.
@@ -112,23 +154,17 @@ class Call:
         arguments again at every delta, and builds a model of each event and a snapshot of the
         whole, of which nothing is used here; it also skips events without a name.
         """
-        try:
-            if not self.is_stream:
-                yield from self._whole()
-                return
-            for event in self._events:
-                if event.data and event.event != "ping":
-                    yield _parsed(event.data)
-        except UnicodeDecodeError as error:
-            raise Malformed from error
-        except _CONNECTION_ERRORS as error:
-            raise Broken from error
+        while True:
+            self.watch.wait_for(lambda: bool(self._data) or self._is_over())
+            if not self._data:
+                break
+            yield _parsed(self._data.popleft())
+        self._result()
+        if not self.is_stream:
+            yield from self._whole()
 
     def _whole(self) -> Iterator[dict[str, Any]]:
         """Yield a reply in one piece as the events of a stream; nothing when it is none."""
-        if self._response is None:
-            return
-        self.text = self._response.read().decode(errors="replace")
         try:
             message = json.loads(self.text)
         except (ValueError, RecursionError):
@@ -147,65 +183,95 @@ class Call:
         yield {"type": "message_stop"}
 
     def drain(self) -> None:
-        """Read the rest after a complete reply, so that the connection can be reused.
+        """Wait for the end after a complete reply, so that the connection can be reused.
 
         The connection is closed when the server does not end the body.
         """
-        if not self.is_stream:
-            return
-        self._exchange.enter("closing")
-        with contextlib.suppress(Broken, Malformed):
-            for _ in self.events():
-                pass
+        with contextlib.suppress(Cancelled):
+            self.watch.wait_for(self._is_over, _CLOSING_SECONDS)
 
     def close(self) -> None:
-        if self._response is not None:
-            self._response.close()
-
-    @property
-    def is_stream(self) -> bool:
-        kind = self._response.headers.get("content-type", "") if self._response else ""
-        return "event-stream" in kind
-
-    @property
-    def fault(self) -> str:
-        """Return the kind of fault (of ``FAULTS``) that broke the connection."""
-        if self._exchange.fault:
-            return self._exchange.fault
-        return "unreachable" if self._exchange.stage == "connecting" else "dropped"
+        if self._task is not None:
+            self._task.cancel()
 
     @property
     def seconds(self) -> float:
-        return self._exchange.seconds
+        """Return the time limit that held last."""
+        return self._deadline.seconds
 
-    def _messages(self) -> Messages:
+    def _start(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._task = asyncio.run_coroutine_threadsafe(work, _event_loop())
+        self._task.add_done_callback(lambda _: self.watch.notify())
+
+    def _is_over(self) -> bool:
+        return self._task is not None and self._task.done()
+
+    def _result(self) -> Any:
+        """Return the result of the task, which is over. Raises its error."""
+        return self._task.result() if self._task is not None else None
+
+    async def _receive(self, fields: dict[str, Any], extra: dict[str, Any] | None) -> None:
+        async with self._answered():
+            stream = await self._messages().create(
+                **fields, stream=True, extra_body=extra, **self._options
+            )
+            response = stream.response
+            try:
+                self.is_stream = "event-stream" in response.headers.get("content-type", "")
+                self._is_open = True
+                self.watch.notify()
+                if not self.is_stream:
+                    self.text = (await response.aread()).decode(errors="replace")
+                    return
+                async for event in anthropic.AsyncStream.raw_events(response):
+                    if event.data and event.event != "ping":
+                        self._data.append(event.data)
+                        self.watch.notify()
+            finally:
+                await response.aclose()
+
+    async def _count(self, body: dict[str, Any]) -> Any:
+        async with self._answered():
+            return await self._messages().count_tokens(**body, **self._options)
+
+    def _messages(self) -> AsyncMessages:
         if not self._base_url:
             raise httpx2.InvalidURL(self._base_url)
         return _client(self._base_url).messages
 
-    @contextlib.contextmanager
-    def _answered(self) -> Iterator[None]:
+    @contextlib.asynccontextmanager
+    async def _answered(self) -> AsyncIterator[None]:
         try:
-            with self._exchange.bound():
+            async with self._deadline.held():
                 yield
         except anthropic.APIStatusError as error:
             raise Refused(error.status_code, error.response.headers, error.body) from error
-        except httpx2.InvalidURL as error:
-            self._exchange.fault = "bad_address"
+        except UnicodeDecodeError as error:
+            raise Malformed from error
+        except (httpx2.InvalidURL, *_CONNECTION_ERRORS) as error:
+            self.fault = _fault_of(error)
             raise Broken from error
-        except _CONNECTION_ERRORS as error:
-            raise Broken from error
+
+
+def _fault_of(error: BaseException) -> str:
+    causes = [error]
+    while cause := causes[-1].__cause__ or causes[-1].__context__:
+        causes.append(cause)
+    for kind, fault in _FAULTS:
+        if any(isinstance(cause, kind) for cause in causes):
+            return fault
+    return "dropped"
 
 
 @functools.lru_cache(maxsize=64)
-def _client(base_url: str) -> anthropic.Anthropic:
+def _client(base_url: str) -> anthropic.AsyncAnthropic:
     """Return the SDK's client for an address, over the shared connections.
 
     It has no key, as keys are sent with each request; ``api_key=""`` also keeps the SDK from
     searching for one in the environment and in files. Redirects are not followed, so a key cannot
     leave for another origin.
     """
-    return anthropic.Anthropic(
+    return anthropic.AsyncAnthropic(
         api_key="",
         base_url=base_url,
         http_client=_http,

@@ -106,34 +106,34 @@ class _Pass:
     def _ask_model(self, session: WriteSession, bounds: "ReviewBounds") -> TurnResult:
         job = self._context.job
         own = model_turn.review_limits(job.config, used_today=job.used_today)
-        with CancellationToken() as watch:
-            # Its own time ends the pass alone; whatever ends the run ends it, too.
-            watch.limit(own.seconds)
-            watch.add_check(lambda: job.watch.reason)
-            root = self._context.root
-            box = toolbox(session, watch=watch, max_result_chars=own.max_result_chars)
-            system = prompt.review_system_prompt(root, snapshot=self._snapshot)
-            first = prompt.review_message(root, zone=job.zone)
-            try:
-                provider = job.model().counted_as("review")
-                needs = model_turn.estimate_tokens(system, first, box.schemas())
-                if why := model_turn.why_too_long(root, job.config, provider, needs):
-                    return TurnResult(ending="failed", why=why, is_outage=True)
-                answer = model_turn.ask_model(
-                    provider=provider,
-                    system=system,
-                    first=first,
-                    toolbox=box,
-                    reminder=bounds,
-                    watch=watch,
-                    limits=own,
-                    spent=job.store.spent,
-                )
-                if answer.is_too_long:
-                    why = f"{answer.why} {model_turn.describe_largest_file(root)}"
-                    answer = replace(answer, why=why)
-            except AgentError as error:
-                answer = model_turn.failed_turn(error)
+        watch = CancellationToken()
+        # Its own time ends the pass alone; whatever ends the run ends it, too.
+        watch.limit(own.seconds)
+        watch.add_check(lambda: job.watch.reason)
+        root = self._context.root
+        box = toolbox(session, watch=watch, max_result_chars=own.max_result_chars)
+        system = prompt.review_system_prompt(root, snapshot=self._snapshot)
+        first = prompt.review_message(root, zone=job.zone)
+        try:
+            provider = job.model().counted_as("review")
+            needs = model_turn.estimate_tokens(system, first, box.schemas())
+            if why := model_turn.why_too_long(root, job.config, provider, needs):
+                return TurnResult(ending="failed", why=why, is_outage=True)
+            answer = model_turn.ask_model(
+                provider=provider,
+                system=system,
+                first=first,
+                toolbox=box,
+                reminder=bounds,
+                watch=watch,
+                limits=own,
+                spent=job.store.spent,
+            )
+            if answer.is_too_long:
+                why = f"{answer.why} {model_turn.describe_largest_file(root)}"
+                answer = replace(answer, why=why)
+        except AgentError as error:
+            answer = model_turn.failed_turn(error)
         if answer.ending == "lost" or job.watch.reason is not None:
             self._found.usage, self._found.steps = answer.usage, answer.steps
             raise self._broken_off(job.watch.reason or "lost")

@@ -1,7 +1,5 @@
 """A run is told to end: it does so wherever it waits."""
 
-import os
-import socket
 import threading
 
 import pytest
@@ -48,27 +46,32 @@ def test_a_wait_between_attempts_ends_with_stop():
     thread.join()
 
 
-def test_a_wait_for_a_silent_socket_ends_with_stop():
+def test_a_wait_for_a_silent_model_ends_with_stop():
     """Whoever presses Stop while the model says nothing does not wait for it."""
     watch = CancellationToken()
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        thread = _cancelled(watch, "shutdown")
-        with pytest.raises(Cancelled) as caught:
-            watch.wait(ours.fileno(), "read", LONG)
-        thread.join()
+    thread = _cancelled(watch, "shutdown")
+    with pytest.raises(Cancelled) as caught:
+        watch.wait_for(lambda: False)
+    thread.join()
     assert caught.value.reason == "shutdown"
 
 
-def test_a_wait_for_a_socket_ends_when_it_is_ready_or_the_time_is_over():
-    """Data is taken at once; without any, the limit of the wait holds."""
+def test_a_wait_ends_when_it_is_over_or_the_time_is():
+    """What is there is taken at once, also by a thread that waits already; without it, the limit of
+    the wait holds."""
     watch = CancellationToken()
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        assert not watch.wait(ours.fileno(), "read", 0.01)
-        theirs.send(b"x")
-        assert watch.wait(ours.fileno(), "read", LONG)
-        assert watch.wait(ours.fileno(), "write", LONG)
+    arrived = []
+    assert not watch.wait_for(lambda: bool(arrived), 0.01)
+
+    def arrive():
+        arrived.append("word")
+        watch.notify()
+
+    thread = threading.Thread(target=arrive)
+    thread.start()
+    assert watch.wait_for(lambda: bool(arrived), LONG)
+    thread.join()
+    assert watch.wait_for(lambda: bool(arrived), 0)
 
 
 def test_the_time_of_a_run_ends_it():
@@ -79,20 +82,6 @@ def test_the_time_of_a_run_ends_it():
     with pytest.raises(Cancelled) as caught:
         watch.sleep(LONG)
     assert caught.value.reason == "time"
-
-
-def test_a_stop_that_comes_after_the_end_does_no_harm():
-    """A Stop that arrives late neither fails nor writes into a file that came after."""
-    with CancellationToken() as watch:
-        pass
-    read, write = os.pipe()
-    watch.cancel("stop")
-    os.set_blocking(read, False)
-    with pytest.raises(BlockingIOError):
-        os.read(read, 1)
-    os.close(read)
-    os.close(write)
-    assert watch.reason == "stop"
 
 
 def test_everything_that_it_is_told_to_heed_counts():
@@ -115,14 +104,12 @@ def test_what_it_is_told_to_heed_ends_it_while_it_waits(monkeypatch):
     flipped = threading.Event()
     watch = CancellationToken()
     watch.add_check(lambda: "paused" if flipped.is_set() else None)
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        watch.check()
-        assert watch.wait(ours.fileno(), "read", 0.05) is False
-        timer = threading.Timer(0.05, flipped.set)
-        timer.start()
-        with pytest.raises(Cancelled) as caught:
-            watch.wait(ours.fileno(), "read", LONG)
-        timer.join()
+    watch.check()
+    assert watch.wait_for(lambda: False, 0.05) is False
+    timer = threading.Timer(0.05, flipped.set)
+    timer.start()
+    with pytest.raises(Cancelled) as caught:
+        watch.wait_for(lambda: False, LONG)
+    timer.join()
     assert caught.value.reason == "paused"
     assert watch.reason == "paused"

@@ -112,8 +112,8 @@ def test_a_chat_writes_as_a_chat(root: Path) -> None:
 
 def test_the_tools_hear_of_stop(root: Path) -> None:
     """The turn's watch reaches them."""
-    with CancellationToken() as watch:
-        box = toolbox_for("personal", root, run="test", watch=watch)
-        watch.cancel("stop")
-        with pytest.raises(Cancelled):
-            box.call("list_dir", {})
+    watch = CancellationToken()
+    box = toolbox_for("personal", root, run="test", watch=watch)
+    watch.cancel("stop")
+    with pytest.raises(Cancelled):
+        box.call("list_dir", {})

@@ -70,6 +70,8 @@ class Glob:
 
 _CHILD = Path(__file__).with_name("search_process.py")
 PATTERN_CHARS = 1_000
+# Pause between two looks at whether the run should end.
+_CHECK_MILLISECONDS = 50
 
 
 class TimeUp(Exception):
@@ -174,17 +176,15 @@ class LineSearch:
         return json.loads(line)
 
     def _await(self, fileno: int) -> None:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeUp
-        if self._watch is not None:
-            ready = self._watch.wait(fileno, "read", left)
-        else:
-            poller = select.poll()
-            poller.register(fileno, select.POLLIN)
-            ready = bool(poller.poll(int(left * 1000) + 1))
-        if not ready:
-            raise TimeUp
+        poller = select.poll()
+        poller.register(fileno, select.POLLIN)
+        is_ready = False
+        while not is_ready:
+            if self._watch is not None:
+                self._watch.check()
+            if time.monotonic() >= self._until:
+                raise TimeUp
+            is_ready = bool(poller.poll(_CHECK_MILLISECONDS))
 
 
 _PATHS = 1_000

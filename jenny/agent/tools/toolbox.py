@@ -257,9 +257,6 @@ class Stop(Protocol):
     def check(self) -> None:
         """Raise ``Cancelled`` when the run should end."""
 
-    def wait(self, fileno: int, direction: Any, seconds: float) -> bool:
-        """Wait until a file descriptor is ready; raise ``Cancelled`` when the run should end."""
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:

@@ -72,10 +72,10 @@ def run_turn(turn_id: int) -> Turn | None:
     claimed = claim_turn(turn_id)
     if claimed is None:
         return None
-    with CancellationToken() as watch:
-        recorder = Recorder(claimed.turn, watch)
-        recorder.took(claimed.rows)
-        return _guarded(claimed, recorder, watch)
+    watch = CancellationToken()
+    recorder = Recorder(claimed.turn, watch)
+    recorder.took(claimed.rows)
+    return _guarded(claimed, recorder, watch)
 
 
 def _guarded(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> Turn:

@@ -279,12 +279,12 @@ def test_calls_share_nothing(run) -> None:
 
 def test_stop_does_not_wait_for_the_code(context: ToolContext, run) -> None:
     """A stopped turn leaves an endless loop to its own limits."""
-    with CancellationToken() as watch:
-        context.watch = watch
-        context.seconds = 2.0
-        watch.limit(0.2)
-        with pytest.raises(Cancelled):
-            run("while True: pass")
+    watch = CancellationToken()
+    context.watch = watch
+    context.seconds = 2.0
+    watch.limit(0.2)
+    with pytest.raises(Cancelled):
+        run("while True: pass")
 
 
 def test_many_turns_at_once_are_all_served(box: Toolbox, context: ToolContext) -> None:

@@ -186,11 +186,11 @@ def test_a_folder_too_large_for_the_time_is_searched_in_part(
 def test_stop_ends_a_search_at_once(root: Path, context: ToolContext, call: Call) -> None:
     """A turn that is stopped does not wait for a pattern."""
     (root / "1.txt").write_text(VICTIM)
-    with CancellationToken() as watch:
-        context.watch = watch
-        watch.limit(0.3)
-        with pytest.raises(Cancelled):
-            call("grep", pattern=ENDLESS, glob="*.txt")
+    watch = CancellationToken()
+    context.watch = watch
+    watch.limit(0.3)
+    with pytest.raises(Cancelled):
+        call("grep", pattern=ENDLESS, glob="*.txt")
 
 
 def test_the_searching_process_is_gone_after_every_end() -> None:

@@ -181,11 +181,11 @@ def test_a_stopped_run_starts_no_tool(context: ToolContext) -> None:
         done.append("act")
         return ToolOutcome(ok=True, content="")
 
-    with CancellationToken() as watch:
-        context.watch = watch
-        watch.cancel("stop")
-        with pytest.raises(Cancelled):
-            toolbox(context, act).call("act", {})
+    watch = CancellationToken()
+    context.watch = watch
+    watch.cancel("stop")
+    with pytest.raises(Cancelled):
+        toolbox(context, act).call("act", {})
     assert done == []
 
 

@@ -55,15 +55,15 @@ def run(root: Path, shown: Batch, url: str, **limits: Any) -> tuple[WriteSession
     session = hand_of(root, shown)
     reminder = Reminder(session)
     bounds = Limits(max_steps=limits.pop("max_steps", 30), seconds=60, retries=0, **limits)
-    with CancellationToken() as watch:
-        outcome = loop.run(
-            provider=Provider(Endpoint(url, "a-key"), Preset(name="m", model="m")),
-            system=prompt.system_prompt(root, batch=shown).wire(),
-            history=[prompt.first_message(shown, root)],
-            toolbox=toolbox(session, watch=watch),
-            listener=Heard(reminder),
-            inbox=reminder.inbox,
-            watch=watch,
-            limits=bounds,
-        )
+    watch = CancellationToken()
+    outcome = loop.run(
+        provider=Provider(Endpoint(url, "a-key"), Preset(name="m", model="m")),
+        system=prompt.system_prompt(root, batch=shown).wire(),
+        history=[prompt.first_message(shown, root)],
+        toolbox=toolbox(session, watch=watch),
+        listener=Heard(reminder),
+        inbox=reminder.inbox,
+        watch=watch,
+        limits=bounds,
+    )
     return session, outcome

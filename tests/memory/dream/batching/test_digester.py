@@ -53,17 +53,17 @@ def test_parts_left_by_a_run_without_an_answer_are_seen_by_the_next(tmp_path):
         raise AgentError("none", "None is asked.")
 
     kept = Kept()
-    with CancellationToken() as watch:
-        assert Scripted(root, unasked, watch, kept)(first) is None
-        again = Scripted(root, unasked, watch, kept)
-        again.answer = "- [durable] The cat is called Mo."
-        assert again(rest[0]) == again.answer
-        assert all(str(rest[0].cursor) in (again(row) or "") for row in rest[1:])
-        later = Scripted(root, unasked, watch, kept)
-        later.answer = "Nobody asks for this."
-        assert later(rest[0]) == again.answer
-        person = open_workspace(root, Actor("browser"))
-        person.write("USER.md", b"# User\n\n- The cat is called Mo.\n")
-        person.write("USER.md", b"# User\n")
-        assert later(rest[0]) == again.answer
-        assert "Mo" not in Scripted(root, unasked, watch, kept)(rest[0])
+    watch = CancellationToken()
+    assert Scripted(root, unasked, watch, kept)(first) is None
+    again = Scripted(root, unasked, watch, kept)
+    again.answer = "- [durable] The cat is called Mo."
+    assert again(rest[0]) == again.answer
+    assert all(str(rest[0].cursor) in (again(row) or "") for row in rest[1:])
+    later = Scripted(root, unasked, watch, kept)
+    later.answer = "Nobody asks for this."
+    assert later(rest[0]) == again.answer
+    person = open_workspace(root, Actor("browser"))
+    person.write("USER.md", b"# User\n\n- The cat is called Mo.\n")
+    person.write("USER.md", b"# User\n")
+    assert later(rest[0]) == again.answer
+    assert "Mo" not in Scripted(root, unasked, watch, kept)(rest[0])
