@@ -19,7 +19,7 @@ class ChatConfig(AppConfig):
         """
         # These imports need the models, which are loaded only now.
         from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.services import consent_requests, dream_command, gardener, projects  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services import command_replies, consent_requests, gardener, projects  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services.memory_links import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
 
         edited_entries.register(messages_gone)
@@ -31,8 +31,8 @@ class ChatConfig(AppConfig):
             (signals.wiki_created, projects.begun),
             (signals.wiki_renamed, projects.renamed),
             (memory_signals.files_restoring, projects.taken_back),
-            (memory_signals.run_reported, dream_command.post_outcome),
-            (memory_signals.outcome_announced, dream_command.announce),
+            (memory_signals.run_reported, command_replies.post_outcome),
+            (memory_signals.outcome_announced, command_replies.announce),
         ):
             signal.connect(receiver, dispatch_uid=f"chat.{receiver.__name__}")
         notices.register_notices("projects", gardener.notices)

@@ -66,12 +66,15 @@ def is_settings(path: str) -> bool:
     return re.fullmatch(r"config\.json(\.bak)?", disguised(path)) is not None
 
 
+def escape_invisible(text: object) -> str:
+    """Replace invisible characters (direction marks, control characters) by their code points."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in str(text))
+
+
 def shown(path: str) -> str:
     """Format a path for a sentence: short, without invisible characters."""
-    safe = "".join(
-        char if char.isprintable() else f"\\u{ord(char):04x}" for char in path[:_SHOWN_CHARS]
-    )
-    return f"“{safe}{'…' if len(path) > _SHOWN_CHARS else ''}”"
+    more = "…" if len(path) > _SHOWN_CHARS else ""
+    return f"“{escape_invisible(path[:_SHOWN_CHARS])}{more}”"
 
 
 def marked(name: str, mark: str, *, room: int = NAME_BYTES) -> str:

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone
 
+from jenny.accounts.templatetags.humanise import moment
 from jenny.workspace import diffs
 from jenny.workspace.diffs import MOST_LINES, difference, read_unified
 from memory.dream.values import Status, VerdictKind
 from settings_ui import dream_pages
 from settings_ui.dream_pages import run_number
-from settings_ui.templatetags.humanise_files import moment
 
 OLD = "".join(f"- line {at}\n" for at in range(1, 13)).encode()
 NEW = OLD.replace(b"- line 6\n", b"- line six\n- line six and a half\n")

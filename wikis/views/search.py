@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 from wikis import graph as wiki_graph
 from wikis import names, pages, search
 from wikis import render as rendering
-from wikis.views import base_context, frames
+from wikis.views import base_context, detail
 from wikis.views.base_context import workspace_error_page
 
 
@@ -70,7 +70,7 @@ def frame(request: HttpRequest, name: str, path: str) -> HttpResponseBase:
     found = rendering.frame_content(page, request.GET.get("n", ""))
     if found is None:
         raise Http404
-    return frames.frame_page(request, *found)
+    return detail.frame_page(request, *found)
 
 
 @require_safe

@@ -2,9 +2,15 @@
 
 from jenny.chat.models.attachments import Attachment, FileToDelete
 from jenny.chat.models.consolidation import Summary
-from jenny.chat.models.conversations import Branch, Conversation, Path, Tag, look_again
+from jenny.chat.models.conversations import (
+    Branch,
+    Conversation,
+    Path,
+    ProjectState,
+    Tag,
+    look_again,
+)
 from jenny.chat.models.messages import Block, Draft, Message
-from jenny.chat.models.projects import ProjectState
 from jenny.chat.models.turns import ConsentRequest, Turn
 
 __all__ = [

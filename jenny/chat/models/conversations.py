@@ -1,4 +1,4 @@
-"""Conversations.
+"""Conversations, their branches and tags, and the state of projects.
 
 The database gives an *event number* together with the row that the event reports. A conversation
 never uses a number twice: it is the first half of the event's position in the conversation's stream
@@ -8,6 +8,7 @@ never uses a number twice: it is the first half of the event's position in the c
 import contextlib
 import uuid
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Self
 
 from django.db import IntegrityError, connection, models, transaction
@@ -302,3 +303,48 @@ def look_again(workspace: Workspace) -> None:
     )
     rows = Conversation.objects.filter(Exists(waiting), workspace=workspace)
     rows.update(consolidate_after=Now())
+
+
+# The gardener waits until nobody has spoken in a project for this time, and as long after its last
+# attempt.
+GARDENER_IDLE = timedelta(minutes=30)
+GARDENER_SPACING = timedelta(hours=6)
+# Failures in a row after which a person is told.
+GARDENER_FAILURES = 3
+
+
+class ProjectState(models.Model):
+    """How far the gardener has read a project, and when it runs next."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="projects")
+    name = models.CharField(max_length=255)
+    # The line up to which each file of the log was read, by its path in the project's folder.
+    read = models.JSONField(default=dict)
+    attempted_at = models.DateTimeField(null=True)
+    # Time of the next scheduled check; null: nothing happened since the last run.
+    due_at = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0)
+    # The cause of the newest attempt's failure; empty: it did not fail.
+    why = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "name"], name="one_state_a_project")
+        ]
+        indexes = [
+            models.Index(
+                fields=["due_at"], condition=models.Q(due_at__isnull=False), name="projects_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def of(cls, workspace: Workspace, name: str) -> Self:
+        """Return the row of a project; create it when missing."""
+        return cls.objects.get_or_create(workspace=workspace, name=name)[0]
+
+    def happened(self) -> None:
+        """Restart the idle time after something was said or logged."""
+        type(self).objects.filter(pk=self.pk).update(due_at=Now() + GARDENER_IDLE)

@@ -1,27 +1,39 @@
-"""Builds the replies of slash commands, as Markdown: one function for each command."""
+"""Builds the replies of slash commands, as Markdown: one function for each command.
 
+``/dream`` is answered at once, and again when the run's outcome is known. The row of the run names
+the conversation in *asker*. The outcome's key makes it one message, however often it is reported.
+"""
+
+import contextlib
 from collections.abc import Sequence
 from datetime import tzinfo
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
 from django.db.models import Sum
 from django.urls import reverse
 
+from jenny.accounts.services.usage import why_calls_wait
 from jenny.accounts.time_zones import zone
 from jenny.chat.models import Conversation, Message, Turn
-from jenny.chat.services import send_message
+from jenny.chat.services import consolidation, send_message
 from jenny.chat.services.context_window import meter_of
 from jenny.chat.services.model_menu import presets_of
+from jenny.chat.services.publish import Publisher
 from jenny.chat.services.search import passage_url, search_for
 from jenny.text_normalisation import fold
 from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
 from memory import archive, dream_guide, notes, recall, skills, suppression, versions
+from memory.dream import report
 from memory.errors import NotForgotten
+from memory.models import DreamRun
 from memory.notes import About
 from memory.recall import escape_text
+from memory.services import dream_runs, dream_scheduler
 from wikis import names, wikis_block
 from wikis.wikis_block import NO_SCOPE
 
@@ -301,3 +313,82 @@ def _recall_link(chat: Conversation, row: recall.FoundPassage) -> str:
     if row.fact is not None:
         return reverse("chat:back", args=[chat.pk, row.fact.id])
     return passage_url(row)
+
+
+# Marks a run that a conversation asked for: ``chat:<conversation>:<message of the reply>``.
+_ASKER_PREFIX = "chat"
+_DREAM = "/dream"
+
+
+def run_dream(
+    chat: Conversation, argument: str, client_key: str = "", /, *, in_process: bool = False
+) -> str:
+    """Answer ``/dream``, and enqueue the run or execute it *in_process*, after a summary of what
+    was just said.
+
+    Returns the last sentence that is known by then. The same *client_key* twice is one command.
+    """
+    run, message = _begin_dream_run(chat, argument, client_key)
+    if run is None:
+        return message
+    if not in_process:
+        consolidation.enqueue_update(run.pk)
+        return report.BEGUN
+    consolidation.take_in(run)
+    dream_runs.execute_run(run.pk)
+    return dream_runs.outcome_of(run).told
+
+
+def post_outcome(asker: str, message: str, **_: object) -> None:
+    """Post the outcome of a run in the conversation that asked for it, if one did."""
+    if asker.partition(":")[0] != _ASKER_PREFIX:
+        return
+    _kind, conversation, reply = asker.split(":")
+    for chat in Conversation.objects.select_related("workspace").filter(pk=conversation):
+        _post_reply(chat, message, f"dream:{reply}")
+
+
+def announce(workspace: str, key: str, message: str, **_: object) -> None:
+    """Post a notice in the conversation that was active last."""
+    rows = Conversation.objects.filter(workspace=UUID(workspace), kind=Conversation.Kind.PERSONAL)
+    newest = rows.select_related("workspace").order_by("-active_at").first()
+    if newest is not None:
+        _post_reply(newest, message, key)
+
+
+def _begin_dream_run(
+    chat: Conversation, argument: str, client_key: str
+) -> tuple[DreamRun | None, str]:
+    """Return the started run, or the sentence that says why there is none."""
+    if argument:
+        typed = f"{_DREAM} {argument}"
+        send_message.accept_command(chat, typed, report.NO_ARGUMENT, client_key)
+        return None, report.NO_ARGUMENT
+    if reason := report.waits(why_calls_wait(chat.workspace)):
+        send_message.accept_command(chat, _DREAM, reason, client_key)
+        return None, reason
+    run = None
+    try:
+        # One transaction, so that "Dreaming…" never appears without a run that reports its outcome.
+        with transaction.atomic():
+            command = send_message.add_message(chat, Message.Kind.COMMAND, _DREAM, client_key)
+            reply = send_message.add_message(chat, Message.Kind.REPLY, report.BEGUN)
+            asker = f"{_ASKER_PREFIX}:{chat.pk}:{reply.pk}"
+            run = DreamRun.begin(chat.workspace, "manual", asker)
+    except IntegrityError:
+        return None, report.IS_RUNNING  # a repeated form, answered the first time
+    publisher = Publisher(chat)
+    publisher.message(command)
+    publisher.message(reply)
+    if run is not None:
+        return run, ""
+    asked = dream_scheduler.start_run(chat.workspace, "manual", asker)
+    if asked.run is None:
+        _post_reply(chat, asked.message, f"dream:{reply.pk}")
+    return asked.run, asked.message
+
+
+def _post_reply(chat: Conversation, sentence: str, key: str) -> None:
+    with contextlib.suppress(IntegrityError):
+        message = send_message.add_message(chat, Message.Kind.REPLY, sentence, key[:64])
+        Publisher(chat).message(message)

@@ -11,13 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from jenny.chat.models import Conversation
-from jenny.chat.services import (
-    command_replies,
-    consolidation,
-    dream_command,
-    gardener,
-    send_message,
-)
+from jenny.chat.services import command_replies, consolidation, gardener, send_message
 from jenny.chat.services.context_window import meter_of
 from jenny.chat.services.publish import Publisher
 from jenny.workspace import config as workspace_config
@@ -209,7 +203,7 @@ COMMANDS = (
     Command(
         name="/dream",
         help="Bring the memory files up to date now, with what was just said.",
-        start=dream_command.run_dream,
+        start=command_replies.run_dream,
         answers_any=True,
         where="outside",
     ),

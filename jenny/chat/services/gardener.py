@@ -24,7 +24,7 @@ from jenny.agent.limits import Limits
 from jenny.agent.provider import Provider
 from jenny.agent.tools import Toolbox
 from jenny.chat.models import Conversation, Message, ProjectState, Turn
-from jenny.chat.models.projects import FAILURES, SPACING
+from jenny.chat.models.conversations import GARDENER_FAILURES, GARDENER_SPACING
 from jenny.chat.prompt import build, zone_of
 from jenny.chat.services import projects, send_message
 from jenny.chat.services.publish import Publisher
@@ -251,7 +251,7 @@ def _page(job: Job) -> str:
 def _after_death(job: Job) -> str:
     """Describe the state after the process died; the schedule tries the project again."""
     rows = ProjectState.objects.filter(workspace=job.workspace_id, due_at=None)
-    rows.filter(name=str(job.arguments.get("project", ""))).update(due_at=Now() + SPACING)
+    rows.filter(name=str(job.arguments.get("project", ""))).update(due_at=Now() + GARDENER_SPACING)
     return f"Pages that it had written are there. {_LOG_STAYS}"
 
 
@@ -260,7 +260,7 @@ ABOUT = jobs.JobKind("chat.tidy", "Tidying a project", ("/wikis/", "Wikis"), _af
 
 def notices(workspace: Workspace) -> list[Notice]:
     """List projects whose tidying failed several times in a row, as notices."""
-    rows = ProjectState.objects.filter(workspace=workspace, failures__gte=FAILURES)
+    rows = ProjectState.objects.filter(workspace=workspace, failures__gte=GARDENER_FAILURES)
     return [
         Notice(
             key=f"tidy {row.name}",
@@ -332,7 +332,7 @@ def _failed(row: ProjectState, error: Exception, written: Written) -> NotTidied:
     ):
         row.happened()
     else:
-        rows.update(failures=row.failures + 1, why=why, due_at=Now() + SPACING)
+        rows.update(failures=row.failures + 1, why=why, due_at=Now() + GARDENER_SPACING)
     return NotTidied(f"{why} {kept}{_LOG_STAYS}")
 
 
@@ -418,7 +418,7 @@ def _is_to_be_tidied(row: ProjectState) -> bool:
     if not is_on:
         rows.update(due_at=None)
         return False
-    spaced = Q(attempted_at=None) | Q(attempted_at__lte=Now() - SPACING)
+    spaced = Q(attempted_at=None) | Q(attempted_at__lte=Now() - GARDENER_SPACING)
     talk = Conversation.objects.filter(workspace=row.workspace, project=row.name)
     is_busy = Turn.objects.filter(conversation__in=talk, state__in=Turn.LIVE).exists()
     # One project at a time: another one of the workspace ran within the interval.

@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from jenny.accounts.models import Job, Workspace
 from jenny.chat.models import Conversation, ProjectState, Turn
-from jenny.chat.models.projects import IDLE
+from jenny.chat.models.conversations import GARDENER_IDLE
 from jenny.chat.services import deletion
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages
@@ -83,5 +83,5 @@ def taken_back(workspace: Workspace, files: Iterable[str], then: datetime, **_: 
         first = since.order_by("pk").first()
         read = row.read if first is None else first.result.get("read_before", {})
         ProjectState.objects.filter(pk=row.pk).update(
-            read=read, attempted_at=None, due_at=Now() + IDLE
+            read=read, attempted_at=None, due_at=Now() + GARDENER_IDLE
         )

@@ -20,7 +20,7 @@ from jenny.workspace.errors import WorkspaceError
 
 _STATUSES = WorkspaceErrorPage("files/problem.html")
 # A picture is shown in a page; opened by itself, it can do nothing.
-_SHUT_IN: dict[str, Any] = {
+_ISOLATED: dict[str, Any] = {
     "default-src": [CSP.NONE],
     "sandbox": True,
     "frame-ancestors": [CSP.NONE],
@@ -74,7 +74,7 @@ def remove(request: HttpRequest, attachment_id: int) -> HttpResponse:
 
 
 @require_safe
-@csp_override(_SHUT_IN)
+@csp_override(_ISOLATED)
 def thumbnail(request: HttpRequest, attachment_id: int) -> HttpResponse:
     """Send the small picture that was made of a file; no browser keeps it."""
     accounts.account(request)

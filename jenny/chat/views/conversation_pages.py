@@ -30,7 +30,7 @@ from jenny.workspace import config as workspace_config
 from jenny.workspace.errors import WorkspaceError
 from wikis import pages as wikis
 from wikis.errors import WikiError
-from wikis.views import frames
+from wikis.views import detail
 from wikis.views.base_context import WITH_FRAMES
 
 # Messages of one window; older ones are loaded by scrolling.
@@ -112,7 +112,7 @@ def frame(request: HttpRequest, conversation_id: UUID, name: str) -> HttpRespons
     found = frame_content(texts.order_by("-pk").values_list("text", flat=True), name)
     if found is None:
         raise Http404
-    return frames.frame_page(request, *found)
+    return detail.frame_page(request, *found)
 
 
 def _window(request: HttpRequest, chat: Conversation) -> dict[str, Any]:

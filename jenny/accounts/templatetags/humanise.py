@@ -13,17 +13,13 @@ register = template.Library()
 STEP = 1000
 
 
-@register.filter
-def visible(name: str) -> str:
-    """Replace invisible characters of a name (direction marks, control characters) by their code
-    points."""
-    return names.shown(name)[1:-1]
+register.filter("escape_invisible", names.escape_invisible)
 
 
 @register.filter
-def thousands(number: int) -> str:
-    """Format a number with thousands separators."""
-    return f"{number:,}"
+def thousands(number: object) -> str:
+    """Format a whole number with thousands separators: 12,400. Anything else stays as it is."""
+    return f"{number:,}" if isinstance(number, int | float) else str(number)
 
 
 @register.filter
@@ -37,9 +33,6 @@ def filesize(number: int) -> str:
             return f"{size:.1f} {unit}" if size < STEP / 10 else f"{size:,.0f} {unit}"
 
 
-# Template filters for short numbers.
-
-
 _UNITS = (("B", 1e9), ("M", 1e6), ("k", 1e3))
 
 
@@ -50,9 +43,6 @@ def short(number: float) -> str:
         if number >= size:
             return f"{number / size:g}{unit}"
     return f"{number:g}"
-
-
-# Template filter for times, with the day in words when it is near.
 
 
 @register.filter
