@@ -4,7 +4,7 @@ from jenny.workspace.check import register_check
 from jenny.workspace.versions import commits as versions_check
 from jenny.workspace.versions.commits import register_external_edit_listener
 from jenny.workspace.write_rules import register_act_rule, register_rule
-from memory import checks, provenance, write_guards, write_rules
+from memory import checks, provenance, write_rules
 from memory.approvals import overlay
 from memory.dream import rules
 from memory.history import check as history_check
@@ -19,7 +19,7 @@ class MemoryConfig(AppConfig):
     def ready(self) -> None:
         """Install the rules; from now on they are asked about every write."""
         write_rules.install()
-        register_rule(write_guards.guard_unremembered)
+        register_rule(write_rules.guard_unremembered)
         register_rule(rules.guard)
         register_check(checks.check_memory)
         register_check(checks.check_integrity)

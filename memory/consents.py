@@ -2,7 +2,7 @@
 ``memory/.consents.jsonl``.
 
 With a consent the assistant may change such a file by itself; without one, the person is asked
-each time (``memory.write_guards``). An unreadable line may have withdrawn any consent, so no
+each time (``memory.write_rules``). An unreadable line may have withdrawn any consent, so no
 earlier one counts. SOUL.md is not among the files, though it says how Jenny speaks: it is a memory
 file, which chats and Dream write like the others.
 """

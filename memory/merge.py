@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from memory import consents, files, skills, suppression
 from memory.archive import file_format
-from memory.history import archive, cursors
+from memory.history import cursors, log
 from memory.history.entries import FILE, HistoryEntry, parse_entry, render_entry
 
 __all__ = ["Merged", "is_history", "is_ledger", "merge_ledgers"]
@@ -118,7 +118,7 @@ def merge_histories(
 def _lines(state: Mapping[str, bytes]) -> Iterator[_Line]:
     """Yield the lines with entries, the history file before its segments."""
     for path in sorted(state, key=lambda path: path != FILE):
-        if path != FILE and not archive.is_segment(path):
+        if path != FILE and not log.is_segment(path):
             continue
         for data in split_lines(state[path]):
             entry = parse_entry(data)
@@ -214,7 +214,7 @@ def is_ledger(path: str) -> bool:
 
 def is_history(path: str) -> bool:
     """True for the files of the history: entries, segments, and the numbers beside them."""
-    return path in _NUMBERS or path == FILE or archive.is_segment(path)
+    return path in _NUMBERS or path == FILE or log.is_segment(path)
 
 
 def merge_ledgers(

@@ -19,7 +19,6 @@ from jenny.workspace.versions.history import open_history
 from memory import archive, files
 from memory.archive import Archived
 from memory.facts import units
-from memory.history import archive as segments
 from memory.history import file_tail, log
 from memory.history.entries import parse_entry
 from memory.suppression import tombstones
@@ -51,7 +50,7 @@ class HistorySource:
 
     def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
         root = paths.real_root(self._root)
-        for path in (log.PATH, *segments.segments(root)):
+        for path in (log.PATH, *log.list_segments(root)):
             if only is not None and (HISTORY, path) not in only:
                 continue
             try:

@@ -10,7 +10,6 @@ from jenny.chat.views import (
     events,
     memory,
     send,
-    versions,
 )
 
 app_name = "chat"
@@ -53,12 +52,12 @@ urlpatterns = [
     path("chat/<uuid:conversation_id>/attach", attachments.attach, name="attach"),
     path("chat/<uuid:conversation_id>/stop", send.stop, name="stop"),
     path("chat/<uuid:conversation_id>/retry", send.retry, name="retry"),
-    path("chat/<uuid:conversation_id>/edit/<int:message_id>", versions.edit, name="edit"),
-    path("chat/<uuid:conversation_id>/regenerate", versions.regenerate, name="regenerate"),
-    path("chat/<uuid:conversation_id>/version", versions.version, name="version"),
+    path("chat/<uuid:conversation_id>/edit/<int:message_id>", send.edit, name="edit"),
+    path("chat/<uuid:conversation_id>/regenerate", send.regenerate, name="regenerate"),
+    path("chat/<uuid:conversation_id>/version", send.version, name="version"),
     path("chat/<uuid:conversation_id>/draft", send.draft, name="draft"),
     path("chat/<uuid:conversation_id>/model", conversations.choose_model, name="model"),
-    path("chat/<uuid:conversation_id>/branch", versions.branch, name="branch"),
+    path("chat/<uuid:conversation_id>/branch", send.branch, name="branch"),
     path("chat/<uuid:conversation_id>/about", conversations.about, name="about"),
     path("chat/<uuid:conversation_id>/export/<slug:ending>", conversations.export, name="export"),
     path("chat/<uuid:conversation_id>/seen", conversations.seen, name="seen"),

@@ -5,13 +5,16 @@ applied. A flag file in the workspace says that anything is pending; without it 
 not asked.
 """
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from jenny.agent.prompt import one_line
-from jenny.workspace import flag_files
+from jenny.workspace import atomic, paths
 from jenny.workspace.content import Reading
+from jenny.workspace.locks import OWN_FOLDER
 from memory import facts
 from memory.approvals import merge
 from memory.approvals.diff import split_lines
@@ -52,7 +55,7 @@ def unwanted(root: Path) -> Waiting:
 
 
 def _asked(root: Path, name: str) -> Waiting:
-    if name not in _SOURCES or not flag_files.flag_is_set(root, name):
+    if name not in _SOURCES or not flag_is_set(root, name):
         return Waiting()
     return _SOURCES[name](root)
 
@@ -151,3 +154,29 @@ def _sides(piece: Piece) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _said(lines: tuple[str, ...]) -> list[str]:
     return [line.strip() for line in split_lines("\n".join(lines)) if line.strip()]
+
+
+# Flag files: empty files that say that the database has rows to ask for. A workspace is read
+# hundreds of times an hour; the flag saves the query when there are no rows.
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def flag_is_set(root: Path, name: str) -> bool:
+    return os.path.lexists(f"{root}/{OWN_FOLDER}/{name}")
+
+
+def set_flag(root: Path, name: str) -> None:
+    """Set the flag, before the rows exist. The workspace's lock is held.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    with paths.open_folder(root, (OWN_FOLDER,), make=True) as folder:
+        os.close(os.open(name, _FLAGS, 0o600, dir_fd=folder))
+
+
+def clear_flag(root: Path, name: str) -> None:
+    """Clear the flag, after the rows are gone. The workspace's lock is held."""
+    with contextlib.suppress(FileNotFoundError), paths.open_folder(root, (OWN_FOLDER,)) as folder:
+        atomic.remove(folder, name)

@@ -5,7 +5,10 @@ tools and rules, the same model. Nothing is written where it counts, and no plac
 """
 
 import contextlib
-from collections.abc import Iterator
+import shutil
+import stat
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +17,8 @@ from typing import Any
 from jenny.agent.errors import AgentError
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage, estimate, estimate_messages
-from jenny.workspace import config, diffs, scratch_copy
+from jenny.workspace import config, diffs
+from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import tracked_files
 from memory import files, skills
@@ -233,9 +237,7 @@ def copy_workspace(root: Path, beside: Path) -> Iterator[Path]:
     Raises:
         WorkspaceError: it cannot be copied.
     """
-    with scratch_copy.copied(
-        root, beside, folders=_FOLDERS, files=_FILES, without=_WITHOUT
-    ) as folder:
+    with copy_parts(root, beside, folders=_FOLDERS, files=_FILES, without=_WITHOUT) as folder:
         _put_in(root, folder)
         yield folder
 
@@ -339,3 +341,72 @@ def _without_approval(document: dict[str, object]) -> None:
     dream = defaults.get("dream") if isinstance(defaults, dict) else None
     if isinstance(dream, dict):
         dream["approve"] = "off"
+
+
+# A copy of a killed process is removed when the next one is made after this time.
+_STALE_SECONDS = 6 * 3600
+
+
+@contextlib.contextmanager
+def copy_parts(
+    root: Path,
+    beside: Path,
+    *,
+    folders: Collection[str],
+    files: Collection[str],
+    without: Collection[str] = (),
+) -> Iterator[Path]:
+    """Yield a copy of these *folders* and *files* of the workspace, without the paths *without*.
+
+    It is in a folder of the same name below *beside* and is deleted when the block ends. Only plain
+    files and folders are copied, and no link is followed.
+
+    Raises:
+        WriteFailed: it cannot be copied; the copy is removed.
+    """
+    _remove_stale_copies(beside.parent)
+    target = beside / root.name
+    try:
+        try:
+            target.mkdir(mode=0o700, parents=True)
+            for name in folders:
+                if stat.S_ISDIR(_mode(root / name)):
+                    _copy_folder(root, root / name, target / name, frozenset(without))
+            for name in files:
+                if stat.S_ISREG(_mode(root / name)):
+                    (target / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(root / name, target / name, follow_symlinks=False)
+        except OSError as error:
+            message = f"The workspace could not be copied: {reason_of(error)}. Nothing was changed."
+            raise WriteFailed(message) from error
+        yield target
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _copy_folder(root: Path, source: Path, target: Path, without: frozenset[str]) -> None:
+    target.mkdir()
+    for path in source.iterdir():
+        mode = _mode(path)
+        if path.relative_to(root).as_posix() in without:
+            continue
+        if stat.S_ISDIR(mode):
+            _copy_folder(root, path, target / path.name, without)
+        elif stat.S_ISREG(mode):
+            # A file that vanishes meanwhile was replaced or deleted.
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(path, target / path.name, follow_symlinks=False)
+
+
+def _remove_stale_copies(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        for left in list(folder.iterdir()):
+            if time.time() - left.lstat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.lstat().st_mode
+    except OSError:
+        return 0

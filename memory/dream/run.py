@@ -27,7 +27,7 @@ from memory.dream.outcome import Progress
 from memory.dream.run_context import BROKE, LeaseLost, RunContext, RunInput, RunResult
 from memory.dream.tools import Reminder, WriteSession, toolbox
 from memory.dream.values import INTERRUPTED_SUBJECT, RUN_SUBJECTS, Decision, RunFacts
-from memory.history import compaction, cursors
+from memory.history import cursors, log
 from memory.history.consolidator import CHUNK_CHARS
 from memory.history.digest import Digester
 from memory.history.entries import HistoryEntry
@@ -334,7 +334,7 @@ def finalize_run(context: RunContext, progress: Progress, cause: str) -> None:
                 snapshot=done.snapshot,
             ).json
         with context.guarded("history"), context.mine():
-            warning = compaction.compact(context.root).warning
+            warning = log.compact(context.root).warning
             if warning:
                 done.notes.append(warning)
     finally:

@@ -10,7 +10,7 @@ from jenny.workspace.errors import VersionsOff, WorkspaceError
 from jenny.workspace.versions.history import open_history
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import compaction, cursors, file_tail, legacy, log, reader
+from memory.history import cursors, file_tail, legacy, log, reader
 from memory.history.entries import parse_entry
 
 _LISTED = 5
@@ -70,7 +70,7 @@ def _lines(root: Path, *, repair: bool) -> Iterator[Finding]:
         message = f"Several notes have the same number: {_listed(found.twice)}."
         cure = "None is needed: all of them are read."
         yield Finding(log.PATH, message, cure, "note")
-    if warning := compaction.backlog_warning(found.waiting):
+    if warning := log.backlog_warning(found.waiting):
         yield Finding(log.PATH, warning, "Run `manage.py dream`, or see Settings → Memory updates.")
 
 

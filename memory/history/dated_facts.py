@@ -22,7 +22,7 @@ from jenny.workspace import line_files, paths
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.file_cache import GrowingFile, Kept
 from memory import dates, facts
-from memory.history import archive, edited_entries, entries, fact_tags, log
+from memory.history import edited_entries, entries, fact_tags, log
 from memory.history.entries import HistoryEntry, parse_entry
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered_entries
@@ -292,13 +292,13 @@ def _segments(real: Path) -> tuple[str, ...]:
     """List the segments. The folder may have ten thousand other files and is read only after a
     change."""
     try:
-        status = os.stat(f"{real}/{archive.FOLDER}")  # noqa: PTH116 - before every prompt
+        status = os.stat(f"{real}/{log.ARCHIVE_FOLDER}")  # noqa: PTH116 - before every prompt
     except OSError:
         return ()
     kept = _LISTED.get(str(real))
     if kept is not None and kept[0] == status.st_mtime_ns:
         return kept[1]
-    found = tuple(archive.segments(real))
+    found = tuple(log.list_segments(real))
     if dt.datetime.now(dt.UTC).timestamp() * 1e9 - status.st_mtime_ns > _FOLDER_TICK_NS:
         _LISTED.put(str(real), (status.st_mtime_ns, found))
     return found

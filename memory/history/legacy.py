@@ -30,7 +30,7 @@ from jenny.workspace.redact import redact
 from jenny.workspace.write_rules import Actor, Change, apply_rules
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, entries
+from memory.history import cursors, entries, log
 from memory.history.entries import FILE, STAMP, HistoryEntry, Kind, render_entry
 
 logger = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ def _awaited(line: str) -> int:
 def _lines(real: Path, text: str, modified: float) -> list[HistoryEntry]:
     """Build the entries. Numbers that were given out once are not used again."""
     undated = stat_signature.moment_of(modified).astimezone(entries.load_zone(real)).strftime(STAMP)
-    cursor = max(archive.highest_cursor(real), cursors.counter(real) or 0, _read_to(real))
+    cursor = max(log.highest_archived_cursor(real), cursors.counter(real) or 0, _read_to(real))
     made: list[HistoryEntry] = []
     for number, part in enumerate(parts(clean(text)), 1):
         stamp = _STAMP.match(part)

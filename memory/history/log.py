@@ -1,14 +1,16 @@
-"""The only writer of the history file.
+"""The only writer of the history: the file, and the monthly segments of what Dream has read.
 
 Everything happens under the history lock: the end of the file is repaired, cursors are given out,
 all entries of one call are written at once and synced; only then are they acknowledged. The cost
-does not depend on the file's length.
+does not depend on the file's length. ``memory/archive/history-YYYY-MM.jsonl`` holds the unchanged
+lines of that month that compaction moved there.
 """
 
 import logging
+import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from jenny.agent.messages import clean
 from jenny.workspace import line_files, locks, paths, transactions
-from jenny.workspace.errors import WorkspaceError, WriteFailed
+from jenny.workspace.errors import PathRefused, WorkspaceError, WriteFailed
 from jenny.workspace.file_cache import Kept
 from jenny.workspace.line_files import GrowingLines, Lines
 from jenny.workspace.locks import Level
@@ -25,7 +27,7 @@ from jenny.workspace.redact import Hit, redact
 from jenny.workspace.stat_signature import StatSignature
 from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, file_tail, legacy
+from memory.history import cursors, file_tail, legacy
 from memory.history.entries import (
     FILE,
     MAX_CURSOR,
@@ -143,7 +145,7 @@ def highest_cursor(real: Path, file: GrowingLines) -> int:
     entries = (parse_entry(line.data) for line in file_tail.lines_back(file))
     found = max((entry.cursor for entry in entries if entry), default=0)
     given = cursors.counter(real, file) or 0
-    return max(found, archive.highest_cursor(real), given, _read_to(real, file))
+    return max(found, highest_archived_cursor(real), given, _read_to(real, file))
 
 
 def _read_to(real: Path, file: GrowingLines) -> int:
@@ -242,3 +244,174 @@ def _stamper(real: Path, fallback: str) -> Callable[[datetime | None], str]:
     zone = load_zone(real, fallback)
     now = datetime.now(UTC)
     return lambda when: format_timestamp((when or now).astimezone(zone))
+
+
+ARCHIVE_FOLDER = "memory/archive"
+UNDATED = "undated"
+_SEGMENT_NAME = re.compile(rf"history-(?:\d{{4}}-\d{{2}}|{UNDATED})\.jsonl")
+_MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?=-)")
+
+
+def segment_path(month: str) -> str:
+    return f"{ARCHIVE_FOLDER}/history-{month}.jsonl"
+
+
+def is_segment(path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    return folder == ARCHIVE_FOLDER and _SEGMENT_NAME.fullmatch(name) is not None
+
+
+def segment_month(timestamp: str) -> str:
+    """Return the month of a timestamp; empty for an invalid one."""
+    match = _MONTH.match(timestamp)
+    return match[0] if match else ""
+
+
+def list_segments(root: Path) -> list[str]:
+    """List the existing segments, oldest first."""
+    try:
+        # Only names: beside the segments there may be ten thousand archived facts.
+        listed = os.listdir(f"{root}/{ARCHIVE_FOLDER}")  # noqa: PTH208 - names are enough
+    except OSError:
+        return []
+    found = [
+        name for name in listed if name.startswith("history-") and _SEGMENT_NAME.fullmatch(name)
+    ]
+    return [f"{ARCHIVE_FOLDER}/{name}" for name in sorted(found)]
+
+
+def highest_archived_cursor(root: Path) -> int:
+    """Return the highest cursor near the ends of the segments; 0 without any."""
+    found = 0
+    for path in list_segments(root):
+        try:
+            with line_files.open_lines(root, path) as file:
+                entries = (
+                    (parse_entry(line.data) for line in file_tail.lines_back(file))
+                    if file
+                    else iter(())
+                )
+                last = next((entry for entry in entries if entry), None)
+        except PathRefused:
+            continue
+        found = max(found, last.cursor if last else 0)
+    return found
+
+
+def add_to_segment(root: Path, month: str, lines: Iterable[bytes], actor: Actor) -> None:
+    """Append lines durably to a month's segment unless it has them: a crash may have come between
+    adding them and removing them from the history. Call it under the history lock."""
+    with line_files.open_growing(root, segment_path(month), actor) as file:
+        file_tail.mend(root, file, actor, groups=False)
+        wanted = list(lines)
+        there = _lines_in_segment(file, wanted)
+        data = b"".join(line + b"\n" for line in wanted if line not in there)
+        if data:
+            file.add(data)
+
+
+def _lines_in_segment(file: line_files.Lines, wanted: list[bytes]) -> set[bytes]:
+    """Return which of the lines the segment has. Cursors rise, so its end usually shows that it
+    has none."""
+    first = min((entry.cursor for line in wanted if (entry := parse_entry(line))), default=0)
+    found: set[bytes] = set()
+    sought = set(wanted)
+    earlier = 0
+    for line in file_tail.lines_back(file):
+        entry = parse_entry(line.data)
+        if line.data in sought:
+            found.add(line.data)
+        if entry is not None and entry.cursor < first:
+            earlier += 1
+            if earlier >= len(sought) + 1:
+                break
+    return found
+
+
+# Compaction: entries that Dream has read move to the segments, oldest first. Lines are archived
+# before they are removed from the file. A crash in between leaves them in both, and the next
+# compaction removes them.
+
+# Entries that Dream has read and that stay in the file.
+KEPT_ENTRIES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Counts of moved entries, of remaining entries that Dream has read, and of entries that wait
+    for it."""
+
+    moved: int
+    consumed: int
+    backlog: int
+
+    @property
+    def warning(self) -> str:
+        """Return a warning when much is waiting. Waiting entries are never dropped."""
+        return backlog_warning(self.backlog)
+
+
+def backlog_warning(waiting: int, cap: int = KEPT_ENTRIES) -> str:
+    if waiting <= cap:
+        return ""
+    return (
+        f"{waiting:,} notes of the history wait for Dream. All of them are kept. See whether Dream "
+        "is switched on, and how its last updates ended."
+    )
+
+
+def compact(
+    root: Path, *, cap: int = KEPT_ENTRIES, timeout: float = locks.TIMEOUT_SECONDS
+) -> Compacted:
+    """Move entries that Dream has read out of the file until *cap* of them are left.
+
+    Raises:
+        CursorBroken: Dream's position is unknown; nothing was moved.
+        LockTimeout, WriteFailed: every entry is in its old place, or in both.
+    """
+    if not (root / PATH).exists():
+        return Compacted(0, 0, 0)
+    with writing(root, timeout=timeout) as (real, file):
+        read_to = cursors.dream_cursor(real)
+        file_tail.mend(real, file, ACTOR)
+        lines = [line.data for line in file_tail.lines_back(file)][::-1]
+        entries = [parse_entry(line) for line in lines]
+        consumed = [entry for entry in entries if entry and entry.cursor <= read_to]
+        waiting = [entry for entry in entries if entry and entry.cursor > read_to]
+        going = _select_for_archive(consumed, waiting, len(consumed) - cap)
+        if going:
+            _archive_lines(real, lines, entries, going)
+    return Compacted(len(going), len(consumed) - len(going), len(waiting))
+
+
+def _select_for_archive(
+    consumed: list[HistoryEntry], waiting: list[HistoryEntry], excess: int
+) -> set[int]:
+    if excess <= 0:
+        return set()
+    ordered = sorted(consumed, key=lambda entry: entry.cursor)
+    begun = {entry.group for entry in waiting if entry.group}
+    groups = {entry.group for entry in ordered[:excess] if entry.group} - begun
+    chosen = [entry for entry in ordered[:excess] if entry.group not in begun]
+    rest = [entry for entry in ordered[excess:] if entry.group in groups]
+    return {id(entry) for entry in chosen + rest}
+
+
+def _archive_lines(
+    real: Path, lines: list[bytes], entries: list[HistoryEntry | None], going: set[int]
+) -> None:
+    """Archive the lines, then remove them from the file. Lines without an entry stay."""
+    months: dict[str, list[bytes]] = {}
+    staying = []
+    last_month = ""
+    for line, entry in zip(lines, entries, strict=True):
+        if entry is None or id(entry) not in going:
+            staying.append(line)
+            continue
+        # An entry without a timestamp moves with the one before it.
+        last_month = segment_month(entry.timestamp) or last_month or UNDATED
+        months.setdefault(last_month, []).append(line)
+    for month, moved in months.items():
+        add_to_segment(real, month, moved, ACTOR)
+    data = b"".join(line + b"\n" for line in staying)
+    line_files.replace_line_file(real, PATH, data, ACTOR)

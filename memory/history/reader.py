@@ -15,7 +15,7 @@ from pathlib import Path
 from jenny.workspace import line_files, locks, paths
 from jenny.workspace.errors import PathRefused
 from memory.errors import CursorBroken
-from memory.history import archive, cursors, file_tail, log
+from memory.history import cursors, file_tail, log
 from memory.history.entries import HistoryEntry, parse_entry
 
 # Hand-edited files may be out of order: the search ends after so many lines in a row that Dream
@@ -183,7 +183,7 @@ def find_by_cursor(
     if not wanted:
         return found
     real = paths.real_root(root)
-    places = [log.PATH, *(archive.segments(real)[::-1] if archived else ())]
+    places = [log.PATH, *(log.list_segments(real)[::-1] if archived else ())]
     for place in places:
         left = set(wanted) - found.keys()
         if not left:
@@ -201,7 +201,7 @@ def newest_first(root: Path) -> Iterator[HistoryEntry]:
     """Yield every entry of the file and its segments; unfinished lines and what cannot be read are
     skipped."""
     real = paths.real_root(root)
-    for place in (log.PATH, *archive.segments(real)[::-1]):
+    for place in (log.PATH, *log.list_segments(real)[::-1]):
         with contextlib.suppress(PathRefused), line_files.open_lines(real, place) as file:
             if file is None:
                 continue

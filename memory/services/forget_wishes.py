@@ -11,7 +11,7 @@ from django.db import transaction
 
 from jenny.accounts.models import Workspace
 from jenny.agent.prompt import one_line
-from jenny.workspace import flag_files, paths, transactions
+from jenny.workspace import paths, transactions
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.write_rules import Actor
 from memory import suppression
@@ -52,7 +52,7 @@ def _propose(workspace: Workspace, wish: str, row: ForgettableLine) -> None:
     except WorkspaceError as error:
         log.warning("forgotten.not_proposed", extra={"cause": type(error).__name__})
         return
-    flag_files.set_flag(root, overlay.MARK)
+    overlay.set_flag(root, overlay.MARK)
     with transaction.atomic():
         known = [
             one.piece for one in open_rows(workspace).filter(path=row.path, actor=StagedHunk.WISH)

@@ -7,12 +7,13 @@ from jenny.accounts.models import Workspace
 from jenny.accounts.services.notices import Notice
 from jenny.workspace import config, paths, transactions
 from jenny.workspace.check import Finding
+from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots import retention
 from memory import checks
 from memory.approvals.values import LargePruneNotice
 from memory.dream import report
 from memory.models import DreamEntry, DreamRun, DreamState, SnapshotState
-from memory.services import approvals, large_prunes
+from memory.services import approvals, large_prunes, snapshots
 from memory.services.proposals import keep_marks
 
 APPROVALS = "/memory/approvals/"
@@ -130,3 +131,20 @@ def check_dream(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:
 def _set_aside(workspace: Workspace) -> list[int]:
     aside = DreamEntry.objects.filter(workspace=workspace, place=DreamEntry.Place.SET_ASIDE)
     return list(aside.order_by("cursor").values_list("cursor", flat=True)[:1000])
+
+
+# The checks of ``check_workspace`` that need database rows; those of the folder alone are in
+# ``jenny.workspace.check``.
+ROW_CHECKS = (snapshots.check_snapshots, check_approvals, check_dream)
+
+
+def row_findings(workspace: Workspace, *, repair: bool) -> list[Finding]:
+    """Return what is wrong; with *repair*, what can be is put right."""
+    findings: list[Finding] = []
+    for check in ROW_CHECKS:
+        try:
+            findings += check(workspace, repair=repair)
+        except WorkspaceError as error:
+            message = f"A part of the check could not be made: {error.message}"
+            findings.append(Finding(".", message, "Look into it, then check again."))
+    return findings

@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.prepared_statements import Prepared, Slot, uuid_slot
 from jenny.db_connections import release_db_connection
-from jenny.workspace import flag_files, paths
+from jenny.workspace import paths
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WriteFailed, reason_of
 from jenny.workspace.versions import tracked_files
@@ -256,7 +256,7 @@ def keep_marks(workspace: Workspace) -> None:
     rejected = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.REJECTED)
     for name, rows in ((overlay.MARK, open_rows(workspace)), (overlay.UNWANTED, rejected)):
         try:
-            (flag_files.set_flag if rows.exists() else flag_files.clear_flag)(root, name)
+            (overlay.set_flag if rows.exists() else overlay.clear_flag)(root, name)
         except OSError as error:
             log.warning("approval.not_marked", extra={"cause": type(error).__name__})
 
@@ -283,7 +283,7 @@ class DjangoProposalStore:
     def act(self) -> Iterator[None]:
         """Store all of the block or nothing."""
         try:
-            flag_files.set_flag(paths.real_root(self._run.workspace.root), overlay.MARK)
+            overlay.set_flag(paths.real_root(self._run.workspace.root), overlay.MARK)
         except OSError as error:
             message = f"The change could not be put aside: {reason_of(error)}. Nothing was written."
             raise WriteFailed(message) from error

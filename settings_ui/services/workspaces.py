@@ -31,7 +31,7 @@ from jenny.workspace.snapshots import reader
 from jenny.workspace.snapshots.values import sized
 from memory.models import DreamRun
 from memory.services import snapshots
-from memory.services.workspace_checks import row_findings
+from memory.services.notices import row_findings
 from settings_ui.errors import FolderFound, WorkspaceRefused
 
 log = logging.getLogger(__name__)

@@ -88,10 +88,10 @@ def test_shipped_skills_are_read_by_their_paths(root: Path) -> None:
 
 def test_a_chat_writes_as_a_chat(root: Path) -> None:
     """What needs the person's consent is refused to it by the memory's rules."""
-    import memory.write_guards
     from jenny.workspace.files import register_rule
+    from memory.write_rules import guard_protected_files
 
-    register_rule(memory.write_guards.guard)
+    register_rule(guard_protected_files)
     box = toolbox_for("personal", root, run="test")
     always = "---\nalways: true\n---\nEvil.\n"
     for path, text in (

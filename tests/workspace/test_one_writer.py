@@ -15,7 +15,6 @@ ELSEWHERE = {
     "jenny/documents/reader.py": "a copy for the process that reads it, in the system's folder",
     "jenny/env.py": "the data folder, its secrets, and modes of its files",
     "jenny/accounts/services/json_command.py": "nothing: the output goes to the null device",
-    "settings_ui/services/backups/passphrase.py": "locks, in the data folder",
     "jenny/accounts/models/workspace.py": "makes the empty folder of a new workspace",
     "jenny/accounts/services/first_run.py": "the setup token in the data folder",
     "jenny/agent/cancellation.py": "wakes its thread by a pipe",

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.json_command import JSONCommand
 from jenny.workspace.check import Finding, check_workspace
-from memory.services.workspace_checks import row_findings
+from memory.services.notices import row_findings
 
 
 class Command(JSONCommand):

@@ -8,13 +8,13 @@ from django.core.management.base import CommandError, CommandParser
 from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.snapshots.values import sized
-from settings_ui.services.backups import exporter, passphrase
+from settings_ui.services.backups import exporter, storage
 
 
 class Command(JSONCommand):
     help = (
         "Make a backup of a workspace: files, earlier states, conversations; encrypted, or with "
-        "--plain as a zip. No keys and no passwords are in it. " + passphrase.ABOUT
+        "--plain as a zip. No keys and no passwords are in it. " + storage.PASSPHRASE_ABOUT
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,7 +32,7 @@ class Command(JSONCommand):
         plain = options["plain"]
         target = Path(options["file"] or exporter.file_name(workspace, plain=plain)).absolute()
         try:
-            file_key = None if plain else exporter.new_file_key(passphrase.passphrase(twice=True))
+            file_key = None if plain else exporter.new_file_key(storage.ask_passphrase(twice=True))
             with_history = not options["no_history"]
             made = exporter.to_file(workspace, target, file_key=file_key, with_history=with_history)
         except WorkspaceError as error:

@@ -17,7 +17,7 @@ from jenny.workspace.backup.encryption import is_encrypted
 from jenny.workspace.errors import BackupRefused, WorkspaceError, reason_of
 from settings_ui.errors import WorkspaceRefused
 from settings_ui.services import workspaces
-from settings_ui.services.backups import import_job, passphrase, previews, storage
+from settings_ui.services.backups import import_job, previews, storage
 from settings_ui.services.backups.previews import Preview
 
 _ATTACH_FIRST = (
@@ -31,7 +31,7 @@ class Command(JSONCommand):
     help = (
         "Take a backup into a workspace, or with --new into a new one. Everything in it is looked "
         "at before anything is changed; a snapshot is taken before; what was said, keys and "
-        "passwords stay. " + passphrase.ABOUT
+        "passwords stay. " + storage.PASSPHRASE_ABOUT
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -57,7 +57,7 @@ class Command(JSONCommand):
                 attach = wants_attached(new, attach=attach, new_folder=new_folder)
             if attach and options["preview"]:
                 raise CommandError(_ATTACH_FIRST.format(name=new))
-            typed = passphrase.passphrase(twice=False) if _is_encrypted(path) else ""
+            typed = storage.ask_passphrase(twice=False) if _is_encrypted(path) else ""
             key = previews.key_for(path, typed)
             if options["preview"]:
                 return _previewed(None if new else workspace, path, key)

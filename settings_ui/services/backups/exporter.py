@@ -37,7 +37,7 @@ from jenny.workspace.versions.commits import commit_pending, store_folder
 from jenny.workspace.versions.write_log import GIT_DIR
 from memory.services import backup_tables, snapshots
 from settings_ui.services.backups import storage
-from settings_ui.services.backups.passphrase import one_at_a_time
+from settings_ui.services.backups.storage import lock_key_derivation
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def new_file_key(passphrase: str) -> FileKey:
         BackupRefused: as ``check_passphrase``.
     """
     check_passphrase(passphrase)
-    with one_at_a_time():
+    with lock_key_derivation():
         return FileKey.new(passphrase)
 
 

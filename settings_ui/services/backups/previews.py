@@ -32,7 +32,7 @@ from memory.restore.plan import Prepared, entries_sentence, ledger_sentence, lef
 from memory.services import backup_tables
 from memory.services.snapshots import store_of
 from settings_ui.services.backups import storage
-from settings_ui.services.backups.passphrase import one_at_a_time
+from settings_ui.services.backups.storage import lock_key_derivation
 
 TABLES = frozenset({NAME, *backup_tables.KINDS.values()})
 _NAMED = 200
@@ -150,7 +150,7 @@ def key_for(path: Path, passphrase: str) -> bytes | None:
     header = header_for(path, passphrase)
     if header is None:
         return None
-    with one_at_a_time():
+    with lock_key_derivation():
         key = header.derive(passphrase)
     with DecryptedFile(path, key):
         return key

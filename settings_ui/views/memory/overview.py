@@ -32,7 +32,7 @@ from memory.dream.outcome import ALARM_AT, Counters
 from memory.errors import CursorBroken
 from memory.files import CURSOR
 from memory.history import cursors, log, reader
-from memory.history.compaction import backlog_warning
+from memory.history.log import backlog_warning
 from memory.history.reader import HistoryScan
 from memory.models import DreamEntry, DreamRun
 from memory.services import approvals, dream_run_store, dream_scheduler

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from jenny.workspace.files import Actor, open_workspace
-from memory.history import compaction, cursors, legacy, log, reader
+from memory.history import cursors, legacy, log, reader
 from memory.history.entries import NewHistoryEntry
 from tests.support.dying import forked, got_through, in_process
 
@@ -70,7 +70,7 @@ def torn(root: Path) -> None:
 
 def compact(root: Path) -> None:
     """Old entries move to the archive."""
-    compaction.compact(root, cap=CAP)
+    log.compact(root, cap=CAP)
 
 
 def take_over(root: Path) -> None:
@@ -134,7 +134,7 @@ def move(root: Path) -> None:
         if len(waiting) > 1:
             cursor = waiting[len(waiting) // 2].cursor
             cursors.set_dream_cursor(root, cursor, Actor("pipeline"))
-        compaction.compact(root, cap=CAP)
+        log.compact(root, cap=CAP)
         time.sleep(0.002)
 
 
@@ -228,7 +228,7 @@ def crowd(folder: Path, seed: int, workers: int, times: int, kills: int) -> None
     for child in jobs:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-    compaction.compact(root, cap=CAP)
+    log.compact(root, cap=CAP)
     say({"killed_adding": killed_adding})
 
 

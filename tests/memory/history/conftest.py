@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.write_rules import register_rule
-from memory import write_guards
+from memory import write_rules
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """An empty workspace folder, in which the product's rules hold."""
-    register_rule(write_guards.guard)
+    register_rule(write_rules.guard_protected_files)
     folder = tmp_path / "workspace"
     (folder / "memory").mkdir(parents=True)
     return folder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.errors import WriteFailed
-from memory.history import compaction, log, reader
+from memory.history import log, reader
 from memory.history.entries import NewHistoryEntry
 from tests.memory.history.conftest import line
 
@@ -75,8 +75,8 @@ def test_moving_waits_for_room(small: Path) -> None:
     before = path.read_bytes()
     filler = fill(small)
     with pytest.raises(WriteFailed, match="the disk is full"):
-        compaction.compact(small, cap=10)
+        log.compact(small, cap=10)
     assert path.read_bytes() == before
     filler.unlink()
-    assert compaction.compact(small, cap=10).moved == 90
+    assert log.compact(small, cap=10).moved == 90
     assert list((small / "memory").glob("*.tmp")) == []

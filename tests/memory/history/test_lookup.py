@@ -8,8 +8,8 @@ import pytest
 from jenny.workspace.write_rules import Actor
 from memory.errors import CursorBroken
 from memory.history import cursors, edited_entries, log, prompt, reader, removal
-from memory.history.compaction import compact
 from memory.history.entries import NewHistoryEntry
+from memory.history.log import compact
 
 PIPELINE = Actor("pipeline", run="test")
 

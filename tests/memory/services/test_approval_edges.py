@@ -11,7 +11,6 @@ from django.core.management.base import CommandError
 from django.db import connection
 
 from jenny.accounts.services import notices
-from jenny.workspace import flag_files
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.undo import undo
 from memory import archive, prompt_files, skills, suppression
@@ -268,13 +267,13 @@ def test_the_command(waits):
 def test_the_check_tells_what_waits(waits):
     """``check_workspace`` says what waits and since when, and puts a lost mark right."""
     dream(waits, lambda n: edit("painted red", "painted green", n))
-    flag_files.clear_flag(waits.root, overlay.MARK)
+    overlay.clear_flag(waits.root, overlay.MARK)
     (waits.root / MEMORY).write_text(START.replace("painted red", "painted blue"))
     (found,) = memory_notices.check_approvals(waits.workspace, repair=False)
     assert "1 change of Dream's waits for approval, since 20" in found.message
     assert "1 of them found no place" in found.message
     assert "approvals list" in found.cure
-    assert flag_files.flag_is_set(waits.root, overlay.MARK)
+    assert overlay.flag_is_set(waits.root, overlay.MARK)
 
 
 def test_nobody_is_asked_where_nothing_waits(dreams, django_assert_num_queries):

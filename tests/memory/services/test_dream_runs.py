@@ -19,7 +19,7 @@ from memory.models import DreamDigest, DreamEntry, DreamRun, DreamState
 from memory.models.dream import DEAD_AFTER
 from memory.services import approvals, dream_recovery, dream_run_store, dream_runs, dream_scheduler
 from memory.services.dream_recovery import lease_key
-from memory.services.workspace_checks import row_findings
+from memory.services.notices import row_findings
 from tests.model_server import Call, Fail, Say, Stop
 from tests.support.chat import is_summary
 from tests.support.dreams import MEMORY, add, batch_of, finish, is_review, results

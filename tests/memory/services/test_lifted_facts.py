@@ -13,7 +13,7 @@ from jenny.chat.models import Conversation
 from jenny.workspace.files import open_workspace
 from jenny.workspace.write_rules import Actor
 from memory import suppression
-from memory.history import archive, log, reader
+from memory.history import log, reader
 from memory.history.entries import HistoryEntry
 from memory.services import lifted_facts
 from memory.suppression.tombstones import State
@@ -72,7 +72,7 @@ def test_an_archived_entry_is_shown_again(dreams: Dreams) -> None:
     """Also when the entry left the history for the archive."""
     cursor = forgotten_unread(dreams)
     history = dreams.root / log.PATH
-    segment = dreams.root / archive.path_for("2026-01")
+    segment = dreams.root / log.segment_path("2026-01")
     segment.parent.mkdir(exist_ok=True)
     segment.write_bytes(history.read_bytes())
     history.write_bytes(b"")

@@ -16,7 +16,7 @@ from jenny.workspace.snapshots import reader
 from memory.models import SnapshotState
 from memory.models.snapshot_state import LOOK_EVERY
 from memory.services import snapshots
-from memory.services.workspace_checks import row_findings
+from memory.services.notices import row_findings
 from tests.memory.services.conftest import START
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ import pytest
 from jenny.workspace import write_rules
 from jenny.workspace.errors import PathRefused, WorkspaceError, WriteRefused
 from jenny.workspace.files import Actor, open_workspace
-from memory.write_guards import asks_for_every_prompt
+from memory.write_rules import asks_for_every_prompt
 
 BOOKS = [
     "memory/history.jsonl",
@@ -61,7 +61,7 @@ def write(root: Path, kind: str, path: str, data: bytes = b"x") -> None:
 
 def test_the_rule_is_there_once_the_apps_are_loaded() -> None:
     """No process can open a workspace without it."""
-    assert "memory.write_guards.guard" in write_rules._checking
+    assert "memory.write_rules.guard_protected_files" in write_rules._checking
 
 
 @pytest.mark.parametrize("kind", ["chat", "dream", "browser", "command", "setup", "stranger", ""])
