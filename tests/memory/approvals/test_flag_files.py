@@ -1,9 +1,9 @@
-"""Marks in a workspace's own folder."""
+"""Flag files in a workspace's own folder."""
 
 from memory.approvals import overlay
 
 
-def test_a_mark_stands_until_it_is_taken_away(tmp_path):
+def test_a_flag_stays_until_it_is_cleared(tmp_path):
     """Set twice is set once, taken twice is taken once; none is no error."""
     assert not overlay.flag_is_set(tmp_path, "waiting")
     overlay.clear_flag(tmp_path, "waiting")
