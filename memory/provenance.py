@@ -14,10 +14,9 @@ import logging
 import secrets
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from jenny.workspace import diffs, line_files
@@ -27,21 +26,18 @@ from jenny.workspace.write_rules import Change
 from memory import files
 from memory.facts import Fact, decoded, digest, digests, facts
 from memory.history.entries import HistoryEntry
+from memory.message_sources import SourceConversation
 from memory.text_similarity import Index, is_typo_of
 
 __all__ = [
     "NAME",
     "Origin",
-    "SourceConversation",
-    "SourceMessage",
     "Why",
     "WhyEntry",
     "Writing",
     "derive_origins",
-    "find_source_messages",
     "record_origins",
     "record_outside_origins",
-    "register_message_source",
 ]
 
 
@@ -283,27 +279,6 @@ class Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceMessage:
-    """A message: its id, ``user`` or ``answer``, time, the beginning of its text, its page."""
-
-    id: int
-    who: str
-    at: datetime
-    excerpt: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class SourceConversation:
-    """Messages of one conversation, oldest first; *more* counts those left out."""
-
-    conversation: str
-    title: str
-    said: tuple[SourceMessage, ...]
-    more: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class WhyEntry:
     """A history entry on which a write rests; ``None``: the history no longer has it."""
 
@@ -325,32 +300,3 @@ class Why:
     speech: tuple[SourceConversation, ...] = ()
     version: Version | None = None
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """The messages to look up: those of a chat run, or from first to last, said before *until*.
-
-    *about* is the text that is explained: of many messages, those that say it are given.
-    """
-
-    root: Path
-    run: str = ""
-    conversation: str = ""
-    messages: tuple[int, int] | None = None
-    until: datetime | None = None
-    about: str = ""
-
-
-_SPEECH: list[Callable[[Anchor], SourceConversation | None]] = []
-
-
-def register_message_source(asked: Callable[[Anchor], SourceConversation | None]) -> None:
-    """Register the look-up of messages, which a higher layer stores."""
-    if asked not in _SPEECH:
-        _SPEECH.append(asked)
-
-
-def find_source_messages(anchor: Anchor) -> SourceConversation | None:
-    """Return the messages; ``None`` when they are deleted or unknown."""
-    return next((found for asked in _SPEECH if (found := asked(anchor))), None)

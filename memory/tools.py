@@ -4,11 +4,11 @@ from jenny.agent.errors import ToolProblem
 from jenny.agent.prompt import one_line
 from jenny.agent.tools import Tool, ToolContext, ToolOutcome
 from jenny.workspace.content import read_text
-from memory import archive, notes, provenance, skills, suppression
+from memory import archive, notes, skills, suppression
 from memory import recall as looking_up
 from memory.errors import NotForgotten
+from memory.message_sources import MessageQuery, find_source_messages
 from memory.notes import About
-from memory.provenance import Anchor
 from memory.search_sources import CHAT
 
 _QUERY_CHARS = 500
@@ -27,7 +27,7 @@ def remember(context: ToolContext, text: str, day: str = "") -> ToolOutcome:
     """
     root = context.workspace.root
     run = context.workspace.actor.run
-    about = _about(Anchor(root, run=run))
+    about = _about(MessageQuery(root, run=run))
     done = notes.remember(root, text, about, zone=context.zone, day=day)
     return ToolOutcome(ok=True, content=done.message, data={"cursor": done.entry.cursor})
 
@@ -94,9 +94,9 @@ def search_chats(context: ToolContext, query: str) -> ToolOutcome:
     return ToolOutcome(ok=True, content=looking_up.format_plain(found), data={"places": places})
 
 
-def _about(anchor: Anchor) -> About | None:
+def _about(query: MessageQuery) -> About | None:
     """Return the conversation and the person's newest messages that a turn answers."""
-    found = provenance.find_source_messages(anchor)
+    found = find_source_messages(query)
     if found is None:
         return None
     ids = [row.id for row in found.said if row.who == "user"]

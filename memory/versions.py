@@ -346,8 +346,8 @@ def undo_run(
 def kept_out_text(root: Path, sha: str) -> str:
     """Say which texts the undoing of that version keeps out; empty: none."""
     run = f"{messages.UNDO_RUN}{sha}"
-    stones = suppression.list_tombstones(paths.real_root(root))
-    found = [row.text for row in stones if row.run == run]
+    listed = suppression.list_tombstones(paths.real_root(root))
+    found = [row.text for row in listed if row.run == run]
     if not found:
         return ""
     shown = ", ".join(code_span(one_line(text, _SHOWN_CHARS)) for text in found[:_SHOWN])

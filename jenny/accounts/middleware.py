@@ -13,8 +13,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, time_zones
+from jenny.accounts import access
 from jenny.accounts.models import Account, LoginSession
+from jenny.agent import clock
 from jenny.workspace.errors import WorkspaceError
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class LoginMiddleware:
         if not _is_listed(request, user):
             logout(request)
             return self.get_response(request)
-        with timezone.override(time_zones.zone(user.time_zone)):
+        with timezone.override(clock.zone_of(user.time_zone)):
             response = self.get_response(request)
         if not response.has_header("Cache-Control"):
             response["Cache-Control"] = "no-store"

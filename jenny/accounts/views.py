@@ -20,7 +20,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from jenny.accounts import access, connections, time_zones
+from jenny.accounts import access, connections
 from jenny.accounts.errors import OwnerExists
 from jenny.accounts.forms import CodeForm, ConnectionForm, LoginForm, SetupForm, is_fit, waiting_key
 from jenny.accounts.models import Account, RecoveryCode, TwoFactor
@@ -29,6 +29,7 @@ from jenny.accounts.services import login as login_service
 from jenny.accounts.services.first_run import describe_folder, find_folder
 from jenny.accounts.services.login import LONGEST_WAIT_SECONDS
 from jenny.accounts.services.refused_origins import get_origin_problem
+from jenny.agent import clock
 from jenny.workspace.config import load_config
 from jenny.workspace.errors import WorkspaceError
 
@@ -94,7 +95,7 @@ def _setup_page(
 
 
 def _make_owner(request: HttpRequest, data: dict[str, Any], *, attach: bool) -> HttpResponse:
-    zone = time_zones.first_known(data["zone"], settings.JENNY_TIME_ZONE)
+    zone = clock.first_known_zone(data["zone"], settings.JENNY_TIME_ZONE)
     try:
         owner = Account.objects.make_owner(data["username"], data["password"], zone, attach=attach)
     except OwnerExists as error:

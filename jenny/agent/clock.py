@@ -1,9 +1,10 @@
-"""Formats times for models: days with their weekday, and the present time with its zone."""
+"""Time zones, and times as models read them: days with their weekday, the present time with its
+zone."""
 
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 # Not by strftime, which uses the server's language.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -12,6 +13,21 @@ MONTHS = (
     *("August", "September", "October", "November", "December"),
 )
 _STAMP = re.compile(r"(\d{4}-\d{2}-\d{2})(?=$|[ T]\d{1,2}:\d{2})")
+
+
+# Entries of the database that name no place: the host's own setting, and "none was set".
+_NO_PLACES = frozenset({"localtime", "Factory"})
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Return every zone's name; cached, since reading the list from disk takes a while."""
+    return frozenset(available_timezones()) - _NO_PLACES
+
+
+def first_known_zone(*candidates: str) -> str:
+    """Return the first of *candidates* that is a zone's name; ``UTC`` when none is."""
+    return next((name for name in candidates if name in zone_names()), "UTC")
 
 
 @cache

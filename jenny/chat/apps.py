@@ -2,9 +2,9 @@
 
 from django.apps import AppConfig
 
-from memory import provenance
+from memory import message_sources
 from memory import signals as memory_signals
-from memory.history import edited_entries
+from memory.message_sources import MessageSource
 from wikis import signals
 
 
@@ -20,10 +20,9 @@ class ChatConfig(AppConfig):
         # These imports need the models, which are loaded only now.
         from jenny.accounts.services import jobs, notices  # noqa: PLC0415 - apps are loaded first
         from jenny.chat.services import command_replies, consent_requests, gardener, projects  # noqa: PLC0415 - apps are loaded first
-        from jenny.chat.services.memory_links import messages_gone, speech  # noqa: PLC0415 - apps are loaded first
+        from jenny.chat.services.memory_links import edited_messages, source_messages  # noqa: PLC0415 - apps are loaded first
 
-        edited_entries.register(messages_gone)
-        provenance.register_message_source(speech)
+        message_sources.register_message_source(MessageSource(source_messages, edited_messages))
         jobs.register_job_kind(gardener.KIND, gardener.ABOUT)
         for signal, receiver in (
             (signals.conversations_counted, projects.talks),

@@ -172,7 +172,7 @@ def turn_context(now: datetime, zone: str, channel: str, related: Sequence[str] 
     return (
         "<context>\n"
         "Added by the program, not written by the person.\n"
-        f"Now: {clock.describe_now(now, zone_of(zone))}\n"
+        f"Now: {clock.describe_now(now, clock.zone_of(zone))}\n"
         f"Channel: {one_line(channel, 64)}\n"
         f"{about + found if found else ''}"
         "</context>"
@@ -266,8 +266,6 @@ def _title(_: _Request) -> Block:
 def _text(name: str) -> str:
     return (_PROMPTS / f"{name}.md").read_text(encoding="utf-8").strip()
 
-
-zone_of = clock.zone_of
 
 _MAKERS: dict[str, Callable[[_Request], Block | None]] = {
     "identity": _identity,

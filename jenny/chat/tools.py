@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from jenny.agent.clock import zone_of
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext, sandbox
 from jenny.agent.tools.file_tools import APPLY_PATCH, FILE_TOOLS
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
-from jenny.chat.prompt import zone_of
 from jenny.workspace import config
 from jenny.workspace.files import Actor, open_workspace
 from memory import skills, suppression

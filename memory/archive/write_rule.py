@@ -13,7 +13,7 @@ from memory.approvals.diff import find_replacements
 from memory.archive import file_format, store
 from memory.archive.file_format import CORRECTED, MOVED, REMOVED, REWORDED, Archived, Event
 from memory.facts import ID_DIGITS, Fact, digest, digests, normal, stated
-from memory.history.log import zone_of
+from memory.history.entries import zone_name
 from memory.text_similarity import Index, is_typo_of
 
 ACTOR = Actor("pipeline", run="archive")
@@ -228,7 +228,7 @@ def _name_of(root: Path, wanted: str, pending: dict[str, Change]) -> str | None:
 def _today(root: Path) -> str:
     """Return the day in the workspace's zone."""
     try:
-        zone: dt.tzinfo = ZoneInfo(zone_of(root))
+        zone: dt.tzinfo = ZoneInfo(zone_name(root))
     except (LookupError, ValueError, OSError):
         zone = dt.UTC
     return dt.datetime.now(zone).strftime("%Y-%m-%d")

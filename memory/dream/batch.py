@@ -18,8 +18,9 @@ from jenny.agent.tokens import Usage
 from memory import facts, files, skills, suppression, text_similarity
 from memory.dream import outcome
 from memory.dream.values import Batch, BatchEntry, Decision, Due, PassedOver, ReviewResult
-from memory.history import edited_entries, fact_tags, reader, summary_answer
+from memory.history import fact_tags, reader, summary_answer
 from memory.history.entries import HistoryEntry
+from memory.message_sources import edited_cursors
 
 MOST_ENTRIES = 20
 MOST_CHARS = 10_000
@@ -291,7 +292,7 @@ def choose_batch(root: Path, lists: EntryLists, digest: Digest) -> tuple[Batch, 
     again = tuple(reader.find_by_cursor(root, wanted).values())
     waiting = tuple(row for row in pending.entries if row.cursor not in lists.set_aside)
     every = (*waiting, *again)
-    passed = dict.fromkeys(edited_entries.cursors(root, every), _EDITED)
+    passed = dict.fromkeys(edited_cursors(root, every), _EDITED)
     shown = {row.cursor: row for row in suppression.without_forgotten(root, every)}
     passed |= {row.cursor: _FORGOTTEN for row in every if row.cursor not in shown}
     alone = {cursor for cursor in lists.failed if lists.tries.get(cursor, 0) >= outcome.TRIES - 1}

@@ -22,8 +22,9 @@ from jenny.workspace import line_files, paths
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.file_cache import GrowingFile, Kept
 from memory import dates, facts
-from memory.history import edited_entries, entries, fact_tags, log
+from memory.history import entries, fact_tags, log
 from memory.history.entries import HistoryEntry, parse_entry
+from memory.message_sources import find_edited_messages, is_about_edited
 from memory.suppression import tombstones
 from memory.suppression.hide import filtered_entries
 
@@ -102,7 +103,7 @@ def list_upcoming(real: Path, today: dt.date) -> Iterator[DatedFact]:
     if not ahead:
         return
     corrections = _corrections(real, tuple(row for row in rows if row.is_correction))
-    gone = edited_entries.messages(real)
+    gone = find_edited_messages(real)
     forgotten = tombstones.state(real)
     nearest = sorted(
         (same[-1].last, same[-1].when, same[-1].entry.cursor, at)
@@ -111,7 +112,7 @@ def list_upcoming(real: Path, today: dt.date) -> Iterator[DatedFact]:
     said = list(ahead.values())
     for *_, at in nearest:
         for row in reversed(said[at]):
-            if (gone and edited_entries.is_about(row.entry, gone)) or corrections.supersede(row):
+            if (gone and is_about_edited(row.entry, gone)) or corrections.supersede(row):
                 continue
             shown = filtered_entries(forgotten, [replace(row.entry, content=row.text)])
             if shown:

@@ -38,7 +38,6 @@ from memory.history.entries import (
     parse_entry,
     render_entry,
     split_text,
-    zone_name,
 )
 
 # The state in which this process left each history, and the cursor that it gave out last.
@@ -48,7 +47,6 @@ logger = logging.getLogger(__name__)
 
 PATH = FILE
 _COUNTER = cursors.COUNTER.rpartition("/")[2]
-zone_of = zone_name
 # So many bytes at the end must be valid, else the whole file is read.
 _LOOKED_AT = 4_096
 _BEGINS = re.compile(rb'\{"cursor": ([1-9]\d{0,17}), "')

@@ -16,9 +16,14 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.file_cache import StampedFiles
 from memory import files
 from memory.errors import CursorBroken
-from memory.history import edited_entries, legacy, log, reader
-from memory.history.edited_entries import EditedMessages
-from memory.history.entries import HistoryEntry
+from memory.history import legacy, log, reader
+from memory.history.entries import HistoryEntry, zone_name
+from memory.message_sources import (
+    NO_EDITED_MESSAGES,
+    EditedMessages,
+    find_edited_messages,
+    is_about_edited,
+)
 from memory.suppression import PATH as FORGOTTEN
 from memory.suppression import without_forgotten
 
@@ -44,13 +49,13 @@ def block(root: Path) -> Block | None:
     legacy.if_free(root)
     made = _BLOCKS.read(root)
     # The look-up asks the database; usually nothing is to be left out.
-    gone = edited_entries.messages(root) if made is not None else edited_entries.NONE
+    gone = find_edited_messages(root) if made is not None else NO_EDITED_MESSAGES
     return _derive(root, gone) if gone else made
 
 
 def shown(root: Path) -> frozenset[int]:
     """Return the numbers of the entries in the block; none when it cannot be made."""
-    gone = edited_entries.messages(root)
+    gone = find_edited_messages(root)
     try:
         try:
             entries, _ = chosen(root, gone=gone)
@@ -63,7 +68,10 @@ def shown(root: Path) -> frozenset[int]:
 
 
 def chosen(
-    root: Path, read_to: int | None = None, *, gone: EditedMessages = edited_entries.NONE
+    root: Path,
+    read_to: int | None = None,
+    *,
+    gone: EditedMessages = NO_EDITED_MESSAGES,
 ) -> tuple[tuple[HistoryEntry, ...], bool]:
     """Return the entries of a prompt, oldest first, and whether older ones were left out. Entries
     about *gone* messages are left out.
@@ -75,13 +83,13 @@ def chosen(
     visible = [
         entry
         for entry in found.entries
-        if entry.prompt_visible and not edited_entries.is_about(entry, gone)
+        if entry.prompt_visible and not is_about_edited(entry, gone)
     ]
     visible = list(without_forgotten(root, visible))
     return tuple(visible[-MAX_ENTRIES:]), not found.is_all or len(visible) > MAX_ENTRIES
 
 
-def _derive(root: Path, gone: EditedMessages = edited_entries.NONE) -> Block | None:
+def _derive(root: Path, gone: EditedMessages = NO_EDITED_MESSAGES) -> Block | None:
     real = paths.real_root(root)
     problem = ""
     try:
@@ -97,7 +105,7 @@ def _derive(root: Path, gone: EditedMessages = edited_entries.NONE) -> Block | N
     texts = _fitting(entries)
     if not texts:
         return None
-    when = f"times in {log.zone_of(real, 'the zone of the person')}"
+    when = f"times in {zone_name(real, 'the zone of the person')}"
     parts = [_HEADING, _ABOUT.format(when=when), framed("\n".join(texts), "text")]
     if more or len(texts) < len(entries):
         # The file is not named, since not every run may read it.

@@ -19,8 +19,8 @@ from jenny.accounts.access import model_for
 from jenny.accounts.models import Job as PageJob
 from jenny.accounts.models import Workspace
 from jenny.accounts.services import jobs
-from jenny.accounts.time_zones import zone
 from jenny.agent.cancellation import OPEN_TOKENS, CancellationToken
+from jenny.agent.clock import zone_of
 from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Prices
@@ -181,7 +181,7 @@ def rests_on(workspace: Workspace) -> Callable[[Sequence[str]], tuple[int, ...]]
 
 def used_today(workspace: Workspace, config: Config) -> int:
     """Return the tokens that the workspace's runs used since its midnight."""
-    own = zone(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    own = zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
     midnight = datetime.combine(timezone.now().astimezone(own).date(), datetime.min.time(), own)
     rows = DreamRun.objects.filter(workspace=workspace, created_at__gte=midnight)
     every = F("input_tokens") + F("output_tokens") + F("cache_read_tokens")

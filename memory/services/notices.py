@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from jenny.accounts import time_zones
 from jenny.accounts.models import Workspace
 from jenny.accounts.services.notices import Notice
+from jenny.agent import clock
 from jenny.workspace import config, paths, transactions
 from jenny.workspace.check import Finding
 from jenny.workspace.errors import WorkspaceError
@@ -61,7 +61,7 @@ def check_approvals(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:
             "1 change of Dream's waits" if len(own) == 1 else f"{len(own)} of Dream's changes wait"
         )
         places = f" {stuck} of them found no place in the file as it is now." if stuck else ""
-        since = since.astimezone(time_zones.zone(workspace.owner.time_zone))
+        since = since.astimezone(clock.zone_of(workspace.owner.time_zone))
         message = f"{what} for approval, since {since:%Y-%m-%d %H:%M}.{places}"
         yield Finding(path, message, cure, "note")
     for prune in large_prunes.large_prunes(workspace):

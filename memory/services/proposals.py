@@ -111,7 +111,7 @@ def _standing(root: Path) -> set[str]:
         for path in every
         for fact in facts.stated(tracked_files.read_tracked_file(root, path))
     }
-    return said | {facts.normal(stone.text) for stone in tombstones.list_tombstones(root)}
+    return said | {facts.normal(tombstone.text) for tombstone in tombstones.list_tombstones(root)}
 
 
 def _archive(root: Path, path: str, lost: Sequence[Fact], actor: Actor) -> bool:

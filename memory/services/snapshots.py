@@ -13,7 +13,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.time_zones import zone
+from jenny.agent.clock import zone_of
 from jenny.workspace import bulk_replace_journal, config, paths
 from jenny.workspace.check import Finding
 from jenny.workspace.errors import LockTimeout, WorkspaceError
@@ -204,7 +204,7 @@ def plan(workspace: Workspace, *, now: datetime | None = None, keep_for: str = "
         shots,
         keep_for or str(kept.get("snapshots.keepFor")),
         now=now or timezone.now(),
-        zone=zone(str(kept.get("agents.defaults.timezone") or workspace.owner.time_zone)),
+        zone=zone_of(str(kept.get("agents.defaults.timezone") or workspace.owner.time_zone)),
         pinned=pinned,
     )
 
@@ -269,7 +269,7 @@ def check_snapshots(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:
     if row is None:
         return
     if row.failure and row.failed_at is not None:
-        own = zone(workspace.owner.time_zone)
+        own = zone_of(workspace.owner.time_zone)
         told = f"{row.failed_at.astimezone(own):%Y-%m-%d %H:%M}"
         sentence = f"The last snapshot failed ({told}): {row.failure}"
         yield Finding(path, sentence, "Put that right; it is tried again every five minutes.")

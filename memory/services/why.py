@@ -14,16 +14,19 @@ from jenny.workspace.versions.messages import Version
 from memory import files
 from memory.errors import NoSuchLine
 from memory.facts import Fact, decoded, digest, digests, facts
-from memory.history import edited_entries, reader
+from memory.history import reader
+from memory.message_sources import (
+    MessageQuery,
+    SourceConversation,
+    find_source_messages,
+    written_at,
+)
 from memory.provenance import (
     TURN,
-    Anchor,
-    SourceConversation,
     Why,
     WhyEntry,
     Writing,
     derive_origins,
-    find_source_messages,
 )
 from memory.services import origins
 from memory.versions import version_title
@@ -131,11 +134,11 @@ def _entries(workspace: Workspace, writes: Sequence[Writing], about: str) -> tup
         said = None
         if entry is not None and entry.messages and entry.conversation:
             said = find_source_messages(
-                Anchor(
+                MessageQuery(
                     root,
                     conversation=entry.conversation,
                     messages=entry.messages,
-                    until=edited_entries.written_at(entry),
+                    until=written_at(entry),
                     about=about,
                 )
             )
@@ -145,7 +148,7 @@ def _entries(workspace: Workspace, writes: Sequence[Writing], about: str) -> tup
 
 def _speech(root: Path, writes: Sequence[Writing], about: str) -> tuple[SourceConversation, ...]:
     runs = dict.fromkeys(row.run for row in writes if row.run.startswith(TURN))
-    found = (find_source_messages(Anchor(root, run=run, about=about)) for run in runs)
+    found = (find_source_messages(MessageQuery(root, run=run, about=about)) for run in runs)
     return tuple(said for said in found if said is not None)
 
 

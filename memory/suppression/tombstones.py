@@ -218,7 +218,7 @@ def find_tombstone(root: Path, prefix: str) -> Tombstone:
 
 def lift_tombstone(root: Path, prefix: str, actor: Actor) -> Tombstone:
     """Lift a tombstone by its id or the beginning of it. What only the history says is shown to
-    Dream again by ``memory.services.lifted_facts``.
+    Dream again by ``memory.services.forgotten_facts``.
 
     Raises:
         NotForgotten: no tombstone or several have this id.

@@ -29,7 +29,7 @@ def lifted(state: State, data: bytes | None) -> list[str]:
     if not replaced:
         return []
     back = State(tuple(replaced))
-    return [stone.id for fact in stated(data) if (stone := back.match(fact)) is not None]
+    return [tombstone.id for fact in stated(data) if (tombstone := back.match(fact)) is not None]
 
 
 def filter_forgotten(root: Path, path: str, data: bytes) -> FilteredLines:
@@ -60,7 +60,7 @@ def sifted(data: bytes, state: State) -> FilteredLines:
         return FilteredLines(data)
     return FilteredLines(
         mark + found.text.encode("utf-8", "surrogateescape"),
-        tuple(LeftOut(text, stone.id) for text, stone in found.left_out),
+        tuple(LeftOut(text, tombstone.id) for text, tombstone in found.left_out),
     )
 
 

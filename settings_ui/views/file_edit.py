@@ -25,7 +25,7 @@ from jenny.workspace.errors import (
 from memory import archive
 from memory import files as memory_files
 from memory.errors import NotArchived, NotForgotten
-from memory.services import lifted_facts
+from memory.services import forgotten_facts
 from settings_ui import file_browser
 from settings_ui.views import files
 from settings_ui.views.files import workspace_error_page
@@ -52,11 +52,12 @@ def bring_back(request: HttpRequest, item_id: str) -> HttpResponseBase:
 def lift(request: HttpRequest, item_id: str) -> HttpResponseBase:
     ctx = get_workspace_context(request)
     try:
-        lifted = lifted_facts.lift(ctx.row, item_id, ctx.files.actor)
+        lifted = forgotten_facts.lift(ctx.row, item_id, ctx.files.actor)
     except NotForgotten as error:
         raise FileMissing(error.message) from error
-    messages.success(request, f"Jenny may learn this again: “{lifted.stone.text}”.{lifted.more}")
-    return redirect(files.address(lifted.stone.path))
+    row = lifted.tombstone
+    messages.success(request, f"Jenny may learn this again: “{row.text}”.{lifted.more}")
+    return redirect(files.address(row.path))
 
 
 _MARKDOWN = (".md", ".markdown")

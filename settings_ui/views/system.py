@@ -20,10 +20,11 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from jenny.accounts import access, time_zones
+from jenny.accounts import access
 from jenny.accounts.models import Account, Job, Theme, UpSpan, Workspace
 from jenny.accounts.models.activity import GAP
 from jenny.accounts.services import health, jobs
+from jenny.agent import clock
 from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs, retention
 from jenny.workspace.config import Config
@@ -125,7 +126,7 @@ def _rows(person: Account, found: Config, asked: Asked | None) -> list[values.Ro
     """Return the rows of the form; the zone is chosen from a list."""
     choices = (
         ("", f"The account's own (now {person.time_zone})"),
-        *((name, name.replace("_", " ")) for name in sorted(time_zones.names())),
+        *((name, name.replace("_", " ")) for name in sorted(clock.zone_names())),
     )
     return [
         replace(row, choices=choices) if row.field.key == accounts.KEY else row

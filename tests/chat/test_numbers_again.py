@@ -11,7 +11,7 @@ from jenny.chat.models import Branch, Conversation, Message
 from jenny.workspace import config
 from memory.history import log, prompt
 from memory.history.entries import NewHistoryEntry
-from memory.provenance import Anchor, find_source_messages
+from memory.message_sources import MessageQuery, find_source_messages
 from tests.support.dreams import Dreams, finish
 
 
@@ -56,7 +56,7 @@ def test_an_entry_shows_no_message_that_is_younger_than_it(
     about = {"conversation": str(said[0].conversation_id), "messages": (said[0].pk, said[1].pk)}
     before = said[0].created_at - timedelta(seconds=1)
     for until, count in ((before, 0), (before + timedelta(minutes=1), 2), (None, 2)):
-        found = find_source_messages(Anchor(dreams.root, until=until, **about))
+        found = find_source_messages(MessageQuery(dreams.root, until=until, **about))
         assert found is not None
         assert len(found.said) == count
 

@@ -102,10 +102,10 @@ def test_what_one_act_adds_is_found_and_what_another_lifts_is_not(root: Path) ->
     line = "- [durable] The user keeps three bees in Lund."
     assert tombstones.state(where).match(line) is None
     suppression.forget(where, "The user keeps three bees in Lund.", Actor("browser"))
-    stone = tombstones.state(where).match(line)
-    assert stone is not None
+    tombstone = tombstones.state(where).match(line)
+    assert tombstone is not None
     assert len(rows_of(where)) == 201
-    suppression.lift_tombstone(where, stone.id, Actor("browser"))
+    suppression.lift_tombstone(where, tombstone.id, Actor("browser"))
     assert tombstones.state(where).match(line) is None
 
 

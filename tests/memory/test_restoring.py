@@ -39,16 +39,16 @@ def test_forgotten_beats_undoing(root):
     what lifts it; lifted, it comes back when the version is undone once more."""
     old = (root / "USER.md").read_bytes()
     sha = dream(root, {"USER.md": b"# User\r\n\r\n- Lives in Basel\r\n"})
-    (stone,) = suppression.forget(root, CATS, Actor("command")).ids
-    left_out = {"USER.md": (LeftOut(CATS, stone),)}
+    (tombstone,) = suppression.forget(root, CATS, Actor("command")).ids
+    left_out = {"USER.md": (LeftOut(CATS, tombstone),)}
     assert plan_undo(root, sha).left_out == left_out
     done = undo(root, sha)
     assert done.left_out == left_out
     assert (root / "USER.md").read_bytes() == b"# User\r\n\r\n- Lives in Bern\r\n"
-    assert [row.id for row in suppression.list_tombstones(root)] == [stone]
+    assert [row.id for row in suppression.list_tombstones(root)] == [tombstone]
     undo(root, done.version.sha)
     assert (root / "USER.md").read_bytes() == b"# User\r\n\r\n- Lives in Basel\r\n"
-    suppression.lift_tombstone(root, stone, Actor("command"))
+    suppression.lift_tombstone(root, tombstone, Actor("command"))
     assert undo(root, sha).left_out == {}
     assert (root / "USER.md").read_bytes() == old
 

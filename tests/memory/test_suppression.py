@@ -479,10 +479,10 @@ def test_a_value_that_named_a_line_is_forgotten_in_every_sentence(root):
     """As long as no other line has it; lifting it lifts both."""
     by(root, "chat").write("memory/MEMORY.md", b"- Favourite drink is oat milk\n")
     suppression.forget(root, "oat milk", Actor("command"))
-    (stone,) = suppression.list_tombstones(root)
+    (tombstone,) = suppression.list_tombstones(root)
     assert refused(root, "USER.md", "- Every morning she has oat milk in her coffee.\n")
     assert not refused(root, "USER.md", "- Buys milk on Fridays\n")
-    suppression.lift_tombstone(root, stone.id, Actor("browser"))
+    suppression.lift_tombstone(root, tombstone.id, Actor("browser"))
     assert not refused(root, "USER.md", "- Every morning she has oat milk in her coffee.\n")
 
 

@@ -597,14 +597,14 @@ def test_what_a_save_took_out_of_memory_is_shown_and_comes_back(client: Client, 
     assert "What left this file" in page
     assert page.count("lives in Graz with two cats") >= 2
     (item,) = answer.context["traces"].archived
-    (stone,) = answer.context["traces"].forgotten
-    answer = client.post(f"/files/lift/{stone.id}", follow=True)
+    (tombstone,) = answer.context["traces"].forgotten
+    answer = client.post(f"/files/lift/{tombstone.id}", follow=True)
     assert "may learn this again" in answer.content.decode()
     answer = client.post(f"/files/bring-back/{item.id}", follow=True)
     assert "lives in Graz with two cats" in (root / "USER.md").read_text()
     assert "is back in USER.md" in answer.content.decode()
     assert client.post("/files/bring-back/zz", follow=True).status_code == 404
-    assert client.post(f"/files/lift/{stone.id}", follow=True).status_code == 404
+    assert client.post(f"/files/lift/{tombstone.id}", follow=True).status_code == 404
 
 
 def test_a_typo_put_right_is_no_forgetting(client: Client, root: Path) -> None:

@@ -536,9 +536,9 @@ def test_the_archive_is_searched_and_brought_back(client: Client, dreams: Dreams
     page = words(get(client, "/memory/archive/"))
     assert "rye bread" not in page
     assert "2 texts on this page are left out" in page
-    stone = suppression.list_tombstones(dreams.root)[-1]
+    tombstone = suppression.list_tombstones(dreams.root)[-1]
     assert "rye bread" in words(get(client, "/memory/forgotten/"))
-    answer = client.post(f"/memory/forgotten/{stone.id}/lift", follow=True)
+    answer = client.post(f"/memory/forgotten/{tombstone.id}/lift", follow=True)
     assert "Jenny may know this again" in answer.content.decode()
     assert "rye bread" in words(get(client, "/memory/archive/?q=RYE"))
     assert "rye bread" in words(get(client, f"/memory/archive/?q={rye.id[:6]}"))
@@ -684,7 +684,7 @@ def test_another_account_sees_nothing_of_it(
     run = wrote(dreams, "Keeps four hives of bees")
     suppression.forget(dreams.root, "Keeps four hives of bees", Actor("browser"))
     (item,) = archive.listing(dreams.root)
-    (stone,) = suppression.list_tombstones(dreams.root)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
     text = dreams.text()
     for path in (
         f"/memory/runs/{run.pk}/",
@@ -697,13 +697,13 @@ def test_another_account_sees_nothing_of_it(
         f"/memory/runs/{run.pk}/undo/",
         f"/memory/runs/{run.pk}/offer",
         f"/memory/archive/{item.id}/back",
-        f"/memory/forgotten/{stone.id}/lift",
+        f"/memory/forgotten/{tombstone.id}/lift",
     ):
         assert stranger.post(path, {"version": run.commits[0]}).status_code == 404
     for path in ("/memory/", "/memory/runs/", "/memory/archive/", "/memory/forgotten/"):
         assert "hives" not in get(stranger, path)
     assert dreams.text() == text
-    assert suppression.list_tombstones(dreams.root) == (stone,)
+    assert suppression.list_tombstones(dreams.root) == (tombstone,)
 
 
 def test_many_runs_and_entries_ask_the_database_no_oftener(client: Client, dreams: Dreams) -> None:

@@ -276,8 +276,8 @@ def test_what_a_hand_took_out_stays_away_and_is_shown_before(
     page = answer.content.decode()
     assert "You had these forgotten" in page
     assert "Has two cats" in page
-    stone = answer.context["forgotten"][0][2]
-    client.post(f"/files/lift/{stone}")
+    tombstone = answer.context["forgotten"][0][2]
+    client.post(f"/files/lift/{tombstone}")
     assert restored(client, path).state == "done"
     assert "Has two cats" in (root / "USER.md").read_text()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from jenny.accounts import time_zones
 from jenny.accounts.models import Account, Workspace
+from jenny.agent import clock
 from jenny.workspace import config
 from settings_ui.services import workspaces
 
@@ -59,6 +59,6 @@ def test_no_other_zone_is_taken(client: Client, ana: Account, root: Path, zone: 
 def test_every_zone_can_be_chosen_there_and_nowhere_else(client: Client) -> None:
     """All of them are offered, and the account's page has no second place for it."""
     page = client.get(PAGE).text
-    assert page.count("<option") == len(time_zones.names()) + 1
+    assert page.count("<option") == len(clock.zone_names()) + 1
     assert "<option" not in client.get("/settings/account/").text
     assert client.post("/settings/account/timezone", {"timezone": "UTC"}).status_code == 404

@@ -19,7 +19,7 @@ from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.undo import undo
 from memory import archive, suppression
 from memory.errors import NotArchived, NotForgotten
-from memory.services import approvals, lifted_facts, restores, snapshots
+from memory.services import approvals, forgotten_facts, restores, snapshots
 from settings_ui.services import workspaces
 from settings_ui.services.backups import exporter, import_job
 from tests.model_server import Act, Call, Fail, ModelServer, Request, Say
@@ -371,7 +371,7 @@ class Sequence:
         """A person wants something known again that was forgotten."""
         rows = suppression.list_tombstones(self.root)
         if rows:
-            lifted_facts.lift(self.workspace, self.chance.choice(rows).id, Actor("browser"))
+            forgotten_facts.lift(self.workspace, self.chance.choice(rows).id, Actor("browser"))
 
     def bring_back(self) -> None:
         """A person brings something back from the archive."""

@@ -11,15 +11,17 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from jenny.accounts.errors import AccountError
+from jenny.accounts.errors import AccountError, UnknownZone
 from jenny.accounts.models import Account, Workspace
 from jenny.accounts.services import first_run
+from jenny.agent import clock
 from jenny.workspace.errors import WorkspaceError, reason_of
 
 
@@ -123,6 +125,17 @@ def prepare_database(say: Say) -> None:
         message = f"The database cannot be used: {error}"
         raise CommandError(message) from error
     Preparation.prepare(say)
+
+
+def zone_name_of(given: str) -> str:
+    """Return the name of the zone: as *given*, the operator's, or UTC.
+
+    :raises UnknownZone: no zone has that name.
+    """
+    name = given or settings.JENNY_TIME_ZONE or "UTC"
+    if name not in clock.zone_names():
+        raise UnknownZone(name)
+    return name
 
 
 def username_of(given: str) -> str:

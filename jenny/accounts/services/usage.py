@@ -18,10 +18,10 @@ from typing import Any, Self
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from jenny.accounts import time_zones
 from jenny.accounts.models import Account, UsageDay, Used, Workspace
 from jenny.accounts.services.notices import Notice
 from jenny.accounts.services.prepared_statements import Prepared, number_slot
+from jenny.agent import clock
 from jenny.agent.errors import PAUSED, WAITS, CallsPaused, CallsSpent, CancelReason
 from jenny.agent.preset import Preset
 from jenny.agent.tokens import Usage
@@ -125,7 +125,7 @@ def _taken() -> Iterator[tuple[int, dt.date, dict[str, Any]]]:
 
 
 def today(zone: str) -> dt.date:
-    return timezone.now().astimezone(time_zones.zone(zone)).date()
+    return timezone.now().astimezone(clock.zone_of(zone)).date()
 
 
 def used_today(account: Account) -> Used:

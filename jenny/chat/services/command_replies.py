@@ -16,7 +16,7 @@ from django.db.models import Sum
 from django.urls import reverse
 
 from jenny.accounts.services.usage import why_calls_wait
-from jenny.accounts.time_zones import zone
+from jenny.agent.clock import zone_of
 from jenny.chat.models import Conversation, Message, Turn
 from jenny.chat.services import consolidation, send_message
 from jenny.chat.services.context_window import meter_of
@@ -175,7 +175,7 @@ def show_dream_prompt(chat: Conversation, argument: str) -> str:
 def _zone(chat: Conversation) -> tzinfo:
     """Return the zone for times: the workspace's, or the person's."""
     own = workspace_config.load_config(chat.workspace.root).get("agents.defaults.timezone")
-    return zone(own or chat.workspace.owner.time_zone)
+    return zone_of(own or chat.workspace.owner.time_zone)
 
 
 def _plain(text: str) -> str:

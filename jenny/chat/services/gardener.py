@@ -19,13 +19,14 @@ from jenny.accounts.services.jobs import JobEnd
 from jenny.accounts.services.notices import Notice
 from jenny.agent import clock, loop, messages
 from jenny.agent.cancellation import OPEN_TOKENS, CancellationToken
+from jenny.agent.clock import zone_of
 from jenny.agent.errors import OVERRUN, WAITS, AgentError, CallsPaused, Cancelled
 from jenny.agent.limits import Limits
 from jenny.agent.provider import Provider
 from jenny.agent.tools import Toolbox
 from jenny.chat.models import Conversation, Message, ProjectState, Turn
 from jenny.chat.models.conversations import GARDENER_FAILURES, GARDENER_SPACING
-from jenny.chat.prompt import build, zone_of
+from jenny.chat.prompt import build
 from jenny.chat.services import projects, send_message
 from jenny.chat.services.publish import Publisher
 from jenny.chat.tools import tools_of

@@ -21,10 +21,16 @@ from jenny.search.words import QUERY_CHARS, Query, index_words, parse_query
 from jenny.workspace import diffs
 from jenny.workspace.errors import WorkspaceError
 from memory import suppression
-from memory.history.edited_entries import NONE, EditedMessages
 from memory.history.entries import HistoryEntry
+from memory.message_sources import (
+    NO_EDITED_MESSAGES,
+    EditedMessages,
+    MessageQuery,
+    SourceConversation,
+    SourceMessage,
+)
 from memory.models import TurnChange
-from memory.provenance import TURN, Anchor, SourceConversation, SourceMessage
+from memory.provenance import TURN
 from memory.services import origins
 from memory.undo_turn import Changed
 
@@ -101,28 +107,28 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _KINDS = (Message.Kind.USER, Message.Kind.ANSWER)
 
 
-def speech(anchor: Anchor) -> SourceConversation | None:
+def source_messages(query: MessageQuery) -> SourceConversation | None:
     """Return those messages; ``None``: they, or their conversation, are deleted."""
     folder = settings.JENNY_DATA.workspaces
-    if anchor.root.parent not in {folder, folder.resolve()}:
+    if query.root.parent not in {folder, folder.resolve()}:
         # The folder belongs to no workspace of this instance.
         return None
-    found = _of_turn(anchor) if anchor.run else _of_messages(anchor)
+    found = _of_turn(query) if query.run else _of_messages(query)
     if found is None:
         return None
     chat, rows = found
     messages = list(rows.prefetch_related("blocks").order_by("pk")[:_READ])
     texts = [_text(row) for row in messages]
-    query = parse_query(anchor.about[:QUERY_CHARS])
+    words = parse_query(query.about[:QUERY_CHARS])
     told = tuple(
         SourceMessage(
             messages[at].pk,
             messages[at].kind,
             messages[at].created_at,
-            _excerpt(texts[at], query),
+            _excerpt(texts[at], words),
             _url(messages[at]),
         )
-        for at in (_most_about(texts, query) if len(messages) > SAID else range(len(messages)))
+        for at in (_most_about(texts, words) if len(messages) > SAID else range(len(messages)))
     )
     return SourceConversation(str(chat.pk), chat.title, told, len(messages) - len(told))
 
@@ -148,15 +154,15 @@ def _scores(texts: Sequence[str], query: Query) -> list[float]:
     ]
 
 
-def _of_turn(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | None":
-    number = anchor.run.removeprefix(TURN)
-    if not anchor.run.startswith(TURN) or not number.isdecimal():
+def _of_turn(query: MessageQuery) -> "tuple[Conversation, QuerySet[Message]] | None":
+    number = query.run.removeprefix(TURN)
+    if not query.run.startswith(TURN) or not number.isdecimal():
         return None
     turn = (
         Turn.objects.select_related("conversation")
         .filter(
             pk=int(number[:18]),
-            conversation__workspace__slug=anchor.root.name,
+            conversation__workspace__slug=query.root.name,
             conversation__deleted_at=None,
         )
         .first()
@@ -166,19 +172,19 @@ def _of_turn(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | None":
     return turn.conversation, turn.messages.filter(kind__in=_KINDS)
 
 
-def _of_messages(anchor: Anchor) -> "tuple[Conversation, QuerySet[Message]] | None":
-    rows = Conversation.objects.filter(workspace__slug=anchor.root.name)
+def _of_messages(query: MessageQuery) -> "tuple[Conversation, QuerySet[Message]] | None":
+    rows = Conversation.objects.filter(workspace__slug=query.root.name)
     try:
-        chat = rows.filter(pk=anchor.conversation).first()
+        chat = rows.filter(pk=query.conversation).first()
     except (ValidationError, ValueError):
         # A person edited the line.
         return None
-    if chat is None or anchor.messages is None:
+    if chat is None or query.messages is None:
         return None
-    first, last = anchor.messages
+    first, last = query.messages
     said = chat.messages.filter(pk__gte=first, pk__lte=last, kind__in=_KINDS, is_current=True)
-    if anchor.until is not None:
-        said = said.filter(created_at__lt=anchor.until)
+    if query.until is not None:
+        said = said.filter(created_at__lt=query.until)
     return chat, said
 
 
@@ -203,12 +209,12 @@ def _url(row: Message) -> str:
     return reverse("chat:at", args=[row.conversation_id, row.pk])
 
 
-def messages_gone(root: Path) -> EditedMessages:
+def edited_messages(root: Path) -> EditedMessages:
     """Return the messages of the workspace at *root* that are no longer in any thread."""
     folder = settings.JENNY_DATA.workspaces
     if root.parent not in {folder, folder.resolve()}:
         # The folder belongs to no workspace of this instance.
-        return NONE
+        return NO_EDITED_MESSAGES
     return EditedMessages({(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)})
 
 

@@ -17,10 +17,10 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
+from jenny.agent.clock import zone_of
 from jenny.broker import redis_client
 from jenny.chat import stream, thread
 from jenny.chat.models import Block, Conversation, Message, Turn
-from jenny.chat.prompt import zone_of
 from jenny.chat.stream import Position, Sent, Writer, encode, key
 
 # Renders messages and blocks as HTML for pages that follow a conversation.

@@ -11,12 +11,12 @@ from datetime import datetime
 
 from jenny.accounts.access import model_for
 from jenny.agent.cancellation import OPEN_TOKENS
+from jenny.agent.clock import zone_of
 from jenny.agent.errors import AgentError, CallsPaused, Cancelled
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Provider
 from jenny.chat import prompt
 from jenny.chat.models import Conversation, ProjectState
-from jenny.chat.prompt import zone_of
 from jenny.chat.services import context_window
 from jenny.chat.services.consolidation_state import (
     Claim,
@@ -36,8 +36,9 @@ from jenny.workspace.locks import TIMEOUT_SECONDS
 from jenny.workspace.redact import redact
 from memory.history import consolidator, known_facts, log, removal
 from memory.history.consolidator import LIMITS, Consolidated, Reply
+from memory.history.entries import zone_name
 from memory.history.transcript import Spoken
-from memory.services import forget_wishes
+from memory.services import forgotten_facts
 from wikis import pages, project
 from wikis import project as project_log
 from wikis.errors import WikiMissing
@@ -105,7 +106,7 @@ def _into_history(part: _Part) -> Kept:
     """Add the summary to the history; it is on disk when this returns."""
     made = _made(part)
     if made.forget:
-        forget_wishes.note_wishes(part.chat.workspace, made.forget)
+        forgotten_facts.note_wishes(part.chat.workspace, made.forget)
     if not made.entries:
         return Kept()
     # /new may have come meanwhile: then the next chat starts without it, too.
@@ -165,7 +166,7 @@ def _into_log(part: _Part) -> Kept:
         f"conversation {chat.pk}, messages {first.pk} to {part.piece.through}, "
         f"from {first.created_at:%Y-%m-%d %H:%M:%S.%f}"
     )
-    zone = zone_of(log.zone_of(root, chat.workspace.owner.time_zone))
+    zone = zone_of(zone_name(root, chat.workspace.owner.time_zone))
     try:
         pages.open_wiki(root, chat.project)
     except WikiMissing:
@@ -181,7 +182,7 @@ def _into_log(part: _Part) -> Kept:
 def _made(part: _Part) -> Consolidated:
     """Make the entries without storing them."""
     chat, root = part.chat, part.chat.workspace.root
-    zone = zone_of(log.zone_of(root, chat.workspace.owner.time_zone))
+    zone = zone_of(zone_name(root, chat.workspace.owner.time_zone))
     if part.at_once:
         return consolidator.without_asking(part.said, conversation=str(chat.pk), zone=zone)
     window = workspace_config.load_config(root).get("agents.defaults.contextWindowTokens")

@@ -13,10 +13,11 @@ from django.views.decorators.http import require_safe
 from jenny.accounts import access as accounts
 from jenny.accounts.access import take_kept_text
 from jenny.accounts.models import Account, Workspace
+from jenny.agent.clock import zone_of
 from jenny.chat import access
 from jenny.chat import thread as threads
 from jenny.chat.models import Block, Conversation, Draft, Message, Turn
-from jenny.chat.prompt import build, fixed_cost, zone_of
+from jenny.chat.prompt import build, fixed_cost
 from jenny.chat.services import attachments, commands
 from jenny.chat.services.context_window import meter, meter_of
 from jenny.chat.services.conversation_list import mark_seen

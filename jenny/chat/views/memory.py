@@ -29,14 +29,14 @@ from jenny.workspace.diffs import difference
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
 from jenny.workspace.redact import redact
-from memory import archive, consents, notes, suppression, undo_turn
+from memory import archive, consents, message_sources, notes, suppression, undo_turn
 from memory.errors import CursorBroken
-from memory.history import cursors, edited_entries, log, reader
-from memory.history.entries import MAX_CURSOR, HistoryEntry
+from memory.history import cursors, reader
+from memory.history.entries import MAX_CURSOR, HistoryEntry, zone_name
 from memory.models import TurnChange
 from memory.notes import MOST_OF_A_MESSAGE, About
 from memory.provenance import TURN
-from memory.services import lifted_facts
+from memory.services import forgotten_facts
 
 # Shows a change that the assistant asked for; a person allows or declines it.
 
@@ -307,8 +307,8 @@ def _brought_back(chat: Conversation, one: str, actor: Actor, *, is_dead: bool) 
         if archive.find(root, one):
             return archive.bring_back(root, one, actor).message
         if is_dead:
-            lifted = lifted_facts.lift(chat.workspace, one, actor)
-            return f"It may be known again: “{lifted.stone.text}”.{lifted.more}"
+            lifted = forgotten_facts.lift(chat.workspace, one, actor)
+            return f"It may be known again: “{lifted.tombstone.text}”.{lifted.more}"
     except WorkspaceError as error:
         return error.message
     return f"{one} is not there any more."
@@ -340,7 +340,7 @@ def entry(request: HttpRequest, cursor: int) -> HttpResponse:
         "entry": entry_views.view(found),
         "visible": found.prompt_visible,
         "state": _state(workspace.root, found),
-        "zone_name": log.zone_of(workspace.root, account.time_zone),
+        "zone_name": zone_name(workspace.root, account.time_zone),
         "source": chat,
         "has_messages": found.messages is not None,
         "is_gone": chat is None and bool(found.conversation),
@@ -397,7 +397,7 @@ def _state(root: Path, found: HistoryEntry) -> str:
             return "read"
     except (CursorBroken, WorkspaceError):
         return "unknown"
-    return "passed" if edited_entries.cursors(root, [found]) else "waits"
+    return "passed" if message_sources.edited_cursors(root, [found]) else "waits"
 
 
 def _said(chat: Conversation | None, found: HistoryEntry) -> dict[str, Any]:
@@ -407,7 +407,7 @@ def _said(chat: Conversation | None, found: HistoryEntry) -> dict[str, Any]:
     rows = chat.messages.filter(
         pk__gte=found.messages[0], pk__lte=found.messages[1], kind__in=kinds, is_current=True
     )
-    if end := edited_entries.written_at(found):
+    if end := message_sources.written_at(found):
         rows = rows.filter(created_at__lt=end)
     first = rows.prefetch_related("blocks").order_by("pk")[:LISTED]
     said = [Said(row, _excerpt(row)) for row in first]

@@ -9,7 +9,7 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.write_rules import Actor
 from memory import suppression
 from memory.errors import NotForgotten
-from memory.services import lifted_facts
+from memory.services import forgotten_facts
 from memory.suppression import Tombstone
 
 
@@ -50,10 +50,11 @@ class Command(JSONCommand):
                 told |= {"message": lines or "Nothing is forgotten."}
                 return told | {"forgotten": [_facts(row) for row in rows]}
             if options["lift"]:
-                lifted = lifted_facts.lift(workspace, options["lift"], actor)
-                sentence = f"Not forgotten any more: {_short(lifted.stone)}{lifted.more}"
+                lifted = forgotten_facts.lift(workspace, options["lift"], actor)
+                row = lifted.tombstone
+                sentence = f"Not forgotten any more: {_short(row)}{lifted.more}"
                 shown_again = {"entries": list(lifted.entries)}
-                return told | {"message": sentence, "lifted": _facts(lifted.stone)} | shown_again
+                return told | {"message": sentence, "lifted": _facts(row)} | shown_again
             if options["line"]:
                 done = suppression.forget_lines(workspace.root, text, options["line"], actor)
             else:

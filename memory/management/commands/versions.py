@@ -12,7 +12,7 @@ from jenny.accounts.services.json_command import (
     before_and_after_the_verb,
     workspace_called,
 )
-from jenny.accounts.time_zones import zone
+from jenny.agent.clock import zone_of
 from jenny.workspace import config, diffs
 from jenny.workspace.errors import VersionAmbiguous, WorkspaceError
 from jenny.workspace.versions import messages
@@ -133,7 +133,7 @@ def _chosen(workspace: Workspace, text: str) -> Version:
 
 def _zone(workspace: Workspace) -> dt.tzinfo:
     own = config.load_config(workspace.root).get("agents.defaults.timezone")
-    return zone(own or workspace.owner.time_zone)
+    return zone_of(own or workspace.owner.time_zone)
 
 
 def _line(version: Version, where: dt.tzinfo) -> str:

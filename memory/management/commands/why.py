@@ -7,7 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 
 from jenny.accounts.services.json_command import JSONCommand, workspace_called
 from jenny.workspace.errors import WorkspaceError
-from memory.provenance import SourceConversation, Why
+from memory.message_sources import SourceConversation
+from memory.provenance import Why
 from memory.services.why import why
 
 

@@ -13,9 +13,9 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
-from jenny.accounts import time_zones
 from jenny.accounts.models import Account, Job, Workspace
 from jenny.accounts.services import jobs
+from jenny.agent import clock
 from jenny.chat import backup
 from jenny.chat.services import conversation_backup
 from jenny.workspace import retention
@@ -159,7 +159,7 @@ def export_result(manifest: Manifest) -> str:
 
 
 def file_name(workspace: Workspace, *, plain: bool) -> str:
-    zone = time_zones.zone(workspace.owner.time_zone)
+    zone = clock.zone_of(workspace.owner.time_zone)
     day = timezone.now().astimezone(zone).strftime("%Y-%m-%d-%H%M%S")
     return f"{workspace.slug}-{day}{'.zip' if plain else SUFFIX}"
 

@@ -44,7 +44,7 @@ from memory import suppression
 from memory.merge import is_history
 from memory.restore import engine
 from memory.restore.plan import Prepared, Restored, RestoreRequest
-from memory.services import backup_tables, lifted_facts, restores
+from memory.services import backup_tables, forgotten_facts, restores
 from memory.services.snapshots import store_of
 from settings_ui.services.backups import previews
 from settings_ui.services.backups.previews import Checked
@@ -221,7 +221,7 @@ def _files(
     )
     # What the other side let be known again. Without it the import is whole all the same.
     with contextlib.suppress(WorkspaceError):
-        lifted_facts.requeue_lifted(workspace, forgotten)
+        forgotten_facts.requeue_lifted(workspace, forgotten)
     log.info("backup.entered", extra={"workspace": str(workspace.pk)})
     return done
 

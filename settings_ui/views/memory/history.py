@@ -19,11 +19,12 @@ from jenny.workspace.errors import WorkspaceError
 from memory import archive, suppression
 from memory.archive import Archived, Event, Standing
 from memory.errors import CursorBroken, NotArchived, NotForgotten
-from memory.history import cursors, edited_entries, reader
+from memory.history import cursors, reader
 from memory.history.entries import HistoryEntry
+from memory.message_sources import edited_cursors
 from memory.models import DreamEntry, DreamRun
 from memory.recall import is_id
-from memory.services import lifted_facts
+from memory.services import forgotten_facts
 from memory.services.why import WHO
 from memory.suppression import hide, tombstones
 from settings_ui import dream_pages
@@ -124,7 +125,7 @@ def list_notes(
     places = dict(DreamEntry.objects.filter(workspace=workspace).values_list("cursor", "place"))
     outcomes = _outcomes(workspace)
     entries = list(entries)
-    edited = edited_entries.cursors(workspace.root, [e for e in entries if e.cursor > read_to])
+    edited = edited_cursors(workspace.root, [e for e in entries if e.cursor > read_to])
     for entry in entries:
         run, row = outcomes.get(entry.cursor, (None, {}))
         name, reason = str(row.get("verdict", "")), str(row.get("reason", ""))
@@ -200,11 +201,11 @@ def item(request: HttpRequest, item_id: str) -> HttpResponseBase:
     """Show an archived text with its place and all its removals."""
     mine = get_workspace_context(request)
     found = _item(mine, item_id)
-    stone = suppression.match(mine.files.root, found.as_fact)
+    tombstone = suppression.match(mine.files.root, found.as_fact)
     context = base_context(mine, "archive") | {
         "item": found,
         "events": [_event(event) for event in reversed(found.events)],
-        "stone": stone,
+        "tombstone": tombstone,
         "there": _there(archive.standing(mine.files.root, [found]).get(found.id)),
     }
     return render(request, "memory/archived.html", context)
@@ -235,7 +236,7 @@ def forgotten_page(request: HttpRequest) -> HttpResponseBase:
         before = (at for at, row in enumerate(state.active[::-1]) if row.id == wanted)
         number = str(next(before, 0) // ARCHIVE_PAGE + 1)
     page = Paginator(state.active[::-1], ARCHIVE_PAGE).get_page(number)
-    rows = [{"stone": row, "who": WHO.get(row.actor, row.actor)} for row in page.object_list]
+    rows = [{"tombstone": row, "who": WHO.get(row.actor, row.actor)} for row in page.object_list]
     context = base_context(mine, "forgotten") | {
         "page": page,
         "rows": rows,
@@ -252,12 +253,12 @@ def lift(request: HttpRequest, item_id: str) -> HttpResponseBase:
     if item_id not in {row.id for row in suppression.list_tombstones(root)}:
         raise Http404
     try:
-        lifted = lifted_facts.lift(mine.row, item_id, mine.files.actor)
+        lifted = forgotten_facts.lift(mine.row, item_id, mine.files.actor)
     except NotForgotten as error:
         raise Http404 from error
-    kept = next(iter(archive.find(root, lifted.stone.id)), None)
+    kept = next(iter(archive.find(root, lifted.tombstone.id)), None)
     more = " It is still in the archive, and can be brought back from there." if kept else ""
-    what = f"Jenny may know this again: “{_short(lifted.stone.text)}”."
+    what = f"Jenny may know this again: “{_short(lifted.tombstone.text)}”."
     messages.success(request, f"{what}{more}{lifted.more}")
     if kept is not None:
         return redirect("memory_archived", kept.id)

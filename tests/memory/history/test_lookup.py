@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from jenny.workspace.write_rules import Actor
+from memory import message_sources
 from memory.errors import CursorBroken
-from memory.history import cursors, edited_entries, log, prompt, reader, removal
+from memory.history import cursors, log, prompt, reader, removal
 from memory.history.entries import NewHistoryEntry
 from memory.history.log import compact
 
@@ -75,12 +76,16 @@ def test_what_was_edited_away_is_passed_over(root, monkeypatch):
     are there again."""
     kept, away = add(root, "- said and kept"), add(root, "- said and edited away", last=9)
     gone = {("a", 9): datetime(2020, 1, 1, tzinfo=UTC)}
-    monkeypatch.setattr(edited_entries, "_ASKED", [])
-    edited_entries.register(
-        lambda at: edited_entries.EditedMessages(gone) if at == root else edited_entries.NONE
+    monkeypatch.setattr(message_sources, "_SOURCES", [])
+    edited = message_sources.EditedMessages(gone)
+    none = message_sources.NO_EDITED_MESSAGES
+    message_sources.register_message_source(
+        message_sources.MessageSource(
+            lambda _query: None, lambda at: edited if at == root else none
+        )
     )
     entries = reader.read_pending(root).entries
-    assert edited_entries.cursors(root, entries) == set(away)
+    assert message_sources.edited_cursors(root, entries) == set(away)
     assert prompt.shown(root) == set(kept)
     block = prompt.block(root)
     assert block is not None

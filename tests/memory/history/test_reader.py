@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jenny.workspace.files import Actor
-from memory.history import cursors, edited_entries, log, reader
+from memory import message_sources
+from memory.history import cursors, log, reader
 from memory.history.entries import HistoryEntry, NewHistoryEntry
 from tests.memory.history.conftest import line
 
@@ -123,12 +124,12 @@ def test_what_is_about_the_same_messages_is_recognised(root: Path) -> None:
 @pytest.mark.parametrize("stamp", ["soon", "", "9999-12-31 23:59", "2026-02-30 10:00"])
 def test_a_stamp_that_tells_nothing_stops_nobody(stamp: str) -> None:
     """A hand may have written it; then nothing is known of when the entry was written."""
-    assert edited_entries.written_at(HistoryEntry(1, stamp, "text")) is None
+    assert message_sources.written_at(HistoryEntry(1, stamp, "text")) is None
 
 
 def test_a_stamp_names_no_zone() -> None:
     """It is the latest moment that it can mean, in whichever zone it was written."""
-    written = edited_entries.written_at(HistoryEntry(1, "2026-10-25 02:30", "text"))
+    written = message_sources.written_at(HistoryEntry(1, "2026-10-25 02:30", "text"))
     assert written == datetime(2026, 10, 25, 14, 31, tzinfo=UTC)
 
 

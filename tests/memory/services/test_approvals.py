@@ -14,7 +14,7 @@ from jenny.workspace.versions.history import open_history
 from memory import archive, pins, prompt_files, suppression
 from memory.approvals import overlay
 from memory.models import DreamEntry, StagedHunk
-from memory.services import approvals, backup_tables, forget_wishes, restores, snapshots
+from memory.services import approvals, backup_tables, forgotten_facts, restores, snapshots
 from memory.services.backup_tables import KINDS, TABLE
 from memory.versions import version_title
 from tests.model_server import Call
@@ -510,7 +510,7 @@ def test_a_wish_to_forget_waits_for_the_person(waits, owner):
     line stays until they decide. Yes takes out the clause alone, no lets it be known again."""
     line = "- Brother: Max, baker in Lund (plays golf; collects stamps).\n"
     (waits.root / MEMORY).write_text(START + line)
-    forget_wishes.note_wishes(waits.workspace, ["plays golf", "a boat that nobody has"])
+    forgotten_facts.note_wishes(waits.workspace, ["plays golf", "a boat that nobody has"])
     assert "golf" not in prompt_of(waits)
     assert "baker in Lund (collects stamps)" in prompt_of(waits)
     assert len(suppression.list_tombstones(waits.root)) == 3
@@ -524,7 +524,7 @@ def test_a_wish_to_forget_waits_for_the_person(waits, owner):
     assert done.ok, done.message
     assert waits.text() == START + line.replace("plays golf; ", "")
 
-    forget_wishes.note_wishes(waits.workspace, ["The shed is painted red"])
+    forgotten_facts.note_wishes(waits.workspace, ["The shed is painted red"])
     assert "shed" not in prompt_of(waits)
     wish = next(row for row in approvals.waiting(waits.workspace) if "shed" in row.before)
     assert approvals.reject_hunk(waits.workspace, wish.id, account=owner).ok

@@ -29,16 +29,16 @@ def prepared(workspace) -> tuple[str, str]:
 def test_the_reply_names_what_was_left_out_and_the_way_back(workspace):
     """In the chat: the line, the page that brings it back, and the command; the second time too,
     when there is nothing to do."""
-    sha, stone = prepared(workspace)
+    sha, tombstone = prepared(workspace)
     chat = Conversation.objects.create(workspace=workspace)
     call = commands.parse(f"/dream-restore {sha}")
     assert call is not None
-    page = reverse("chat:back", args=[chat.pk, stone])
+    page = reverse("chat:back", args=[chat.pk, tombstone])
     for begins in ("Undone: ", "Nothing to do: every file is already as it was before that"):
         told = commands.run_command(chat, call)
         assert told.startswith(begins)
         assert "Left out, since you had it forgotten:" in told
-        assert f"`USER.md`: ``{CATS}`` (`{stone}`)" in told
+        assert f"`USER.md`: ``{CATS}`` (`{tombstone}`)" in told
         assert f"[Bring back]({page})" in told
         assert "manage.py forget --lift ID" in told
         assert "/recall" in told
@@ -47,11 +47,13 @@ def test_the_reply_names_what_was_left_out_and_the_way_back(workspace):
 
 def test_the_command_names_them_before_and_after(workspace):
     """Also for scripts."""
-    sha, stone = prepared(workspace)
+    sha, tombstone = prepared(workspace)
     for words in (("--dry-run",), ()):
         told = run("restore", sha, *words)
-        assert re.search(rf"Left out, since you had it forgotten:\n  {stone}  USER.md: Has", told)
+        assert re.search(
+            rf"Left out, since you had it forgotten:\n  {tombstone}  USER.md: Has", told
+        )
     assert (workspace.root / "USER.md").read_bytes() == b"# User\n- One\n"
     assert "Left out" in run("restore", sha)
     _, answer = run_json("restore", sha, "--dry-run")
-    assert answer["files"][0]["left_out"] == [{"text": CATS, "id": stone}]
+    assert answer["files"][0]["left_out"] == [{"text": CATS, "id": tombstone}]

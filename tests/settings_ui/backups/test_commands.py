@@ -395,12 +395,12 @@ def test_what_a_backup_lets_be_known_again_is_shown_to_dream_again(
     cursors.set_dream_cursor(home.root, entry.cursor, Actor("pipeline", run="test"))
     ledger = home.root / suppression.PATH
     here = ledger.read_bytes()
-    (stone,) = suppression.list_tombstones(home.root)
-    suppression.lift_tombstone(home.root, stone.id, Actor("command"))
+    (tombstone,) = suppression.list_tombstones(home.root)
+    suppression.lift_tombstone(home.root, tombstone.id, Actor("command"))
     path = tmp_path / "backup"
     exported(home, path)
     ledger.write_bytes(here)
-    assert suppression.list_tombstones(home.root) == (stone,)
+    assert suppression.list_tombstones(home.root) == (tombstone,)
     imported(home, path)
     assert suppression.list_tombstones(home.root) == ()
     rows = DreamEntry.objects.filter(workspace=home, place="reoffered")

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandParser
 
-from jenny.accounts import access, time_zones
+from jenny.accounts import access
 from jenny.accounts.errors import AccountExists, OwnerMissing
 from jenny.accounts.models import Account
 from jenny.accounts.services import first_run
@@ -15,6 +14,7 @@ from jenny.accounts.services.json_command import (
     read_password,
     username_of,
     wants_attached,
+    zone_name_of,
 )
 
 
@@ -37,7 +37,7 @@ class Command(JSONCommand):
     def answer(self, **options: Any) -> dict[str, Any]:
         if not Account.objects.exists():
             raise OwnerMissing
-        zone = time_zones.known(options["zone"] or settings.JENNY_TIME_ZONE or "UTC")
+        zone = zone_name_of(options["zone"])
         name = username_of(options["username"])
         if Account.objects.filter(username__iexact=name).exists():
             raise AccountExists(name)

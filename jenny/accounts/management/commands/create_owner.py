@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from jenny import env
-from jenny.accounts import access, time_zones
+from jenny.accounts import access
 from jenny.accounts.errors import OwnerExists
 from jenny.accounts.models import Account
 from jenny.accounts.services import first_run
@@ -16,6 +16,7 @@ from jenny.accounts.services.json_command import (
     read_password,
     username_of,
     wants_attached,
+    zone_name_of,
 )
 
 
@@ -39,7 +40,7 @@ class Command(JSONCommand):
     def answer(self, **options: Any) -> dict[str, Any]:
         if Account.objects.exists():
             raise OwnerExists
-        zone = time_zones.known(options["zone"] or settings.JENNY_TIME_ZONE or "UTC")
+        zone = zone_name_of(options["zone"])
         name = username_of(options["username"])
         attach = wants_attached(name, attach=options["attach"], new_folder=options["new_folder"])
         password = read_password(Account(username=name), env.secret("JENNY_OWNER_PASSWORD"))

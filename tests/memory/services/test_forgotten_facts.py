@@ -15,7 +15,7 @@ from jenny.workspace.write_rules import Actor
 from memory import suppression
 from memory.history import log, reader
 from memory.history.entries import HistoryEntry
-from memory.services import lifted_facts
+from memory.services import forgotten_facts
 from memory.suppression.tombstones import State
 from tests.support.dreams import Dreams, add, batch_of, finish
 
@@ -49,18 +49,18 @@ def test_dream_is_shown_again_what_it_passed_over(
     """Wherever a person lifts it, the answer says that the next update reads it, and after that
     update a memory file has it."""
     cursor = forgotten_unread(dreams)
-    (stone,) = suppression.list_tombstones(dreams.root)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
     client = Client(headers={"Sec-Fetch-Site": "same-origin"})
     client.force_login(dreams.workspace.owner)
     if way == "command":
-        call_command("forget", lift=stone.id)
+        call_command("forget", lift=tombstone.id)
         told = capsys.readouterr().out
     else:
         chat = Conversation.objects.create(workspace=dreams.workspace)
         address = {
-            "page": reverse("memory_lift", args=[stone.id]),
-            "files": reverse("files_lift", args=[stone.id]),
-            "thread": reverse("chat:back", args=[chat.pk, stone.id]),
+            "page": reverse("memory_lift", args=[tombstone.id]),
+            "files": reverse("files_lift", args=[tombstone.id]),
+            "thread": reverse("chat:back", args=[chat.pk, tombstone.id]),
         }
         told = client.post(address[way], follow=True).content.decode()
     assert "the next memory update is shown it again" in told
@@ -76,8 +76,10 @@ def test_an_archived_entry_is_shown_again(dreams: Dreams) -> None:
     segment.parent.mkdir(exist_ok=True)
     segment.write_bytes(history.read_bytes())
     history.write_bytes(b"")
-    (stone,) = suppression.list_tombstones(dreams.root)
-    assert lifted_facts.lift(dreams.workspace, stone.id, Actor("browser")).entries == (cursor,)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
+    assert forgotten_facts.lift(dreams.workspace, tombstone.id, Actor("browser")).entries == (
+        cursor,
+    )
     assert FACT in shown_next(dreams, cursor)
     assert FACT in dreams.text()
 
@@ -86,8 +88,8 @@ def test_what_waits_comes_by_itself(dreams: Dreams) -> None:
     """An entry that Dream has not read is no entry to show again, and is named all the same."""
     (cursor,) = dreams.say(f"- [durable] {FACT}")
     suppression.forget(dreams.root, FACT, Actor("command"))
-    (stone,) = suppression.list_tombstones(dreams.root)
-    done = lifted_facts.lift(dreams.workspace, stone.id, Actor("browser"))
+    (tombstone,) = suppression.list_tombstones(dreams.root)
+    done = forgotten_facts.lift(dreams.workspace, tombstone.id, Actor("browser"))
     assert (done.entries, bool(done.more)) == ((cursor,), True)
     assert not dreams.workspace.dream_entries.exists()
     assert FACT in shown_next(dreams, cursor)
@@ -99,8 +101,8 @@ def test_what_can_be_brought_back_is_not_shown_again(dreams: Dreams) -> None:
     dreams.model.script(add(f"- {FACT}", cursor), finish(saved=[cursor]), when=batch_of)
     dreams.run()
     suppression.forget(dreams.root, FACT, Actor("command"))
-    (stone,) = suppression.list_tombstones(dreams.root)
-    done = lifted_facts.lift(dreams.workspace, stone.id, Actor("browser"))
+    (tombstone,) = suppression.list_tombstones(dreams.root)
+    done = forgotten_facts.lift(dreams.workspace, tombstone.id, Actor("browser"))
     assert (done.entries, done.more) == ((), "")
 
 
@@ -109,7 +111,7 @@ def test_a_long_history_keeps_no_writer_waiting(
 ) -> None:
     """While it is searched, others write to the workspace."""
     cursor = forgotten_unread(dreams)
-    (stone,) = suppression.list_tombstones(dreams.root)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
     every = reader.newest_first
 
     def write() -> None:
@@ -121,7 +123,7 @@ def test_a_long_history_keeps_no_writer_waiting(
         yield from every(root)
 
     monkeypatch.setattr(reader, "newest_first", slowly)
-    done = lifted_facts.lift(dreams.workspace, stone.id, Actor("browser"))
+    done = forgotten_facts.lift(dreams.workspace, tombstone.id, Actor("browser"))
     assert done.entries == (cursor,)
     assert (dreams.root / "notes.md").read_text() == "Written meanwhile.\n"
 
@@ -132,7 +134,7 @@ def test_few_lines_of_a_long_history_are_judged(
     """Those with the words of the fact; of a history full of them only the newest."""
     cursor = forgotten_unread(dreams)
     dreams.say("\n".join(f"- [durable] Met Olivia in room {number}" for number in range(2_000)))
-    (stone,) = suppression.list_tombstones(dreams.root)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
     judged = []
     match = State.match
 
@@ -141,12 +143,12 @@ def test_few_lines_of_a_long_history_are_judged(
         return match(state, text)
 
     monkeypatch.setattr(State, "match", counted)
-    assert lifted_facts._only_in_history(dreams.root, stone) == [cursor]
+    assert forgotten_facts._only_in_history(dreams.root, tombstone) == [cursor]
     assert len(judged) == 1
     near = "\n".join(f"- [durable] Ana painted boat {number} red?" for number in range(2_000))
     dreams.say(*[near] * 5)
     judged.clear()
-    lifted_facts._only_in_history(dreams.root, stone)
+    forgotten_facts._only_in_history(dreams.root, tombstone)
     assert len(judged) < 5_000
 
 
@@ -158,11 +160,11 @@ def test_a_run_under_way_does_not_pass_over_what_is_lifted(dreams: Dreams) -> No
     dreams.place(again)
     dreams.workspace.dream_entries.create(cursor=again, place="reoffered")
     suppression.forget(dreams.root, FACT, Actor("command"))
-    (stone,) = suppression.list_tombstones(dreams.root)
+    (tombstone,) = suppression.list_tombstones(dreams.root)
 
     def lift(_: object) -> bool:
         if suppression.list_tombstones(dreams.root):
-            lifted_facts.lift(dreams.workspace, stone.id, Actor("browser"))
+            forgotten_facts.lift(dreams.workspace, tombstone.id, Actor("browser"))
         return False
 
     dreams.model.script(add("- Never asked for", new), when=lift)

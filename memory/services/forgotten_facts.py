@@ -1,29 +1,95 @@
-"""Lets a forgotten fact be known again. Entries that Dream passed over because of it are shown to
-Dream again when only the history has the fact."""
+"""Forgotten facts in the database: wishes to forget, and facts that may be known again.
 
-from collections.abc import Collection
+A wish that a person said in a conversation, when its model called no tool: what is meant is
+suppressed at once, so that no model sees it. The lines that say it stay in their files and wait for
+the person's decision with the proposals.
+
+A fact that may be known again: entries that Dream passed over because of it are shown to Dream
+again when only the history has the fact.
+"""
+
+import logging
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from django.db import transaction
+
 from jenny.accounts.models import Workspace
+from jenny.agent.prompt import one_line
 from jenny.workspace import paths, transactions
+from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import open_workspace
 from jenny.workspace.write_rules import Actor
 from memory import archive, suppression
+from memory.approvals import diff, overlay
 from memory.errors import CursorBroken
 from memory.facts import Fact
 from memory.history import cursors, reader
-from memory.models import DreamRun
+from memory.models import DreamRun, StagedHunk
 from memory.paraphrases import ParaphraseMatcher
+from memory.services.approval_decisions import text_of
 from memory.services.dream_run_store import queue_entries
-from memory.suppression import Tombstone
+from memory.services.proposals import as_json, keep_marks, open_rows
+from memory.suppression import ForgettableLine, Tombstone
 from memory.suppression.forget import list_lines
 from memory.suppression.tombstones import State, sought
 
+logger = logging.getLogger(__name__)
+
+_REASON = "you asked in a conversation to have “{}” forgotten"
+_SHOWN = 200
+
+
+def note_wishes(workspace: Workspace, wishes: Iterable[str]) -> None:
+    """Suppress what is meant, and propose the lines that say it to be taken out.
+
+    Raises:
+        WorkspaceError: something could not be noted.
+    """
+    root = paths.real_root(workspace.root)
+    for wish in dict.fromkeys(wishes):
+        with transactions.lock_workspace(root):
+            found = suppression.note_wish(
+                root, wish, Actor(StagedHunk.WISH, account=workspace.owner_id)
+            )
+            for row in found:
+                _propose(workspace, wish, row)
+            keep_marks(workspace)
+
+
+def _propose(workspace: Workspace, wish: str, row: ForgettableLine) -> None:
+    root = paths.real_root(workspace.root)
+    try:
+        new = suppression.file_without(root, row)
+        pieces = diff.derive(row.path, text_of(workspace, row.path), new)
+    except WorkspaceError as error:
+        logger.warning("forgotten.not_proposed", extra={"cause": type(error).__name__})
+        return
+    overlay.set_flag(root, overlay.MARK)
+    with transaction.atomic():
+        known = [
+            one.piece for one in open_rows(workspace).filter(path=row.path, actor=StagedHunk.WISH)
+        ]
+        for number, piece in enumerate(pieces):
+            if as_json(piece) in known:
+                continue
+            StagedHunk.objects.create(
+                workspace=workspace,
+                actor=StagedHunk.WISH,
+                path=row.path,
+                kind=piece.kind,
+                piece=as_json(piece),
+                number=number,
+                reason=_REASON.format(one_line(wish, _SHOWN)),
+                text=wish,
+            )
+
+
 # Of the newest entries that say a fact; one run is shown as many.
 MOST_ENTRIES = 20
-# Of lines that have the words of the fact: so many are judged within about a second.
+# Of lines that have the words of the fact: so many are compared within about a second.
 _MOST_CHARS = 100_000
 
 
@@ -32,7 +98,7 @@ class Lifted:
     """A fact that may be known again. ``entries``: those that the next run is shown because of it,
     whether Dream had read them or not."""
 
-    stone: Tombstone
+    tombstone: Tombstone
     entries: tuple[int, ...] = ()
 
     @property
@@ -51,16 +117,16 @@ def lift(workspace: Workspace, prefix: str, actor: Actor) -> Lifted:
         WriteFailed, LockTimeout: it stays forgotten.
     """
     root = paths.real_root(workspace.root)
-    stone = suppression.find_tombstone(root, prefix)
+    tombstone = suppression.find_tombstone(root, prefix)
     # Others write while a long history is searched.
-    entries = _only_in_history(root, stone)
+    entries = _only_in_history(root, tombstone)
     with transactions.lock_workspace(root):
         # Queued first: when the lifting fails, a run passes over them once more.
         _queue(workspace, root, entries)
-        suppression.lift_tombstone(root, stone.id, actor)
+        suppression.lift_tombstone(root, tombstone.id, actor)
         # A run may have begun, and passed over them, between the two.
         _queue(workspace, root, entries)
-    return Lifted(stone, tuple(sorted(entries)))
+    return Lifted(tombstone, tuple(sorted(entries)))
 
 
 def requeue_lifted(workspace: Workspace, before: Collection[Tombstone]) -> None:
@@ -68,14 +134,14 @@ def requeue_lifted(workspace: Workspace, before: Collection[Tombstone]) -> None:
     hold any more."""
     root = paths.real_root(workspace.root)
     held = {row.id for row in suppression.list_tombstones(root)}
-    for stone in before:
-        if stone.id not in held:
-            _queue(workspace, root, _only_in_history(root, stone))
+    for tombstone in before:
+        if tombstone.id not in held:
+            _queue(workspace, root, _only_in_history(root, tombstone))
 
 
-def _only_in_history(root: Path, stone: Tombstone) -> list[int]:
+def _only_in_history(root: Path, tombstone: Tombstone) -> list[int]:
     """Return the newest entries that say the fact; none when a file or the archive says it."""
-    state, words = State((stone,)), ParaphraseMatcher(sought(stone))
+    state, words = State((tombstone,)), ParaphraseMatcher(sought(tombstone))
 
     def says(text: str | Fact) -> bool:
         plain = text if isinstance(text, str) else text.text
