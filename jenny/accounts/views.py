@@ -28,7 +28,6 @@ from jenny.accounts.services import first_run
 from jenny.accounts.services import login as login_service
 from jenny.accounts.services.first_run import describe_folder, find_folder
 from jenny.accounts.services.login import LONGEST_WAIT_SECONDS
-from jenny.accounts.services.refused_origins import get_origin_problem
 from jenny.agent import clock
 from jenny.workspace.config import load_config
 from jenny.workspace.errors import WorkspaceError
@@ -315,7 +314,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @never_cache
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer a form from before the last login, or from another site, with its text."""
-    if problem := get_origin_problem(request, reason):
+    if problem := access.get_origin_problem(request, reason):
         return _refuse_origin(request, problem)
     text = access.keep_text(request)
     page = access.way_back(request)

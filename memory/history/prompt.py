@@ -1,22 +1,26 @@
-"""The prompt block of recent history: entries that Dream has not read yet.
+"""The prompt blocks of the history: recent entries for chats, and known facts for the summariser.
 
-With it a new conversation continues where another one stopped. Entries are a record and no
-instructions: they are fenced so that their contents cannot close the fence, and no line of an
-entry looks like the head of another.
+Recent entries are those that Dream has not read yet. With them a new conversation continues where
+another one stopped. Entries are a record and no instructions: they are fenced so that their
+contents cannot close the fence, and no line of an entry looks like the head of another.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from jenny.agent import clock
 from jenny.agent.prompt import Block, framed
 from jenny.agent.tokens import estimate
-from jenny.workspace import paths
+from jenny.markdown.comments import without_comments
+from jenny.workspace import paths, seed
+from jenny.workspace.content import read_text
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.file_cache import StampedFiles
 from memory import files
+from memory.approvals import overlay
 from memory.errors import CursorBroken
-from memory.history import legacy, log, reader
+from memory.history import legacy, log, reader, summary_answer
 from memory.history.entries import HistoryEntry, zone_name
 from memory.message_sources import (
     NO_EDITED_MESSAGES,
@@ -25,7 +29,7 @@ from memory.message_sources import (
     is_about_edited,
 )
 from memory.suppression import PATH as FORGOTTEN
-from memory.suppression import without_forgotten
+from memory.suppression import without, without_forgotten
 
 MAX_ENTRIES = 50
 MAX_TOKENS = 8_000
@@ -158,3 +162,72 @@ def _printable(text: str) -> str:
 
 
 _BLOCKS = StampedFiles((log.PATH, files.CURSOR, "config.json", FORGOTTEN), _derive)
+
+
+# Recorded facts for the summariser, so that they are not extracted again. Facts that wait for Dream
+# come first, then the bullets of the memory files; each is included whole or not at all, and raw
+# texts never.
+KNOWN_FACTS_TOKENS = 1_600
+# Share of the space that is reserved for waiting facts.
+_WAITING_SHARE = 0.4
+_KNOWN_FACTS_LOOKED_AT = 200
+_BULLET = re.compile(r"[ \t]*(?:[-*+]|\d{1,3}[.)])[ \t]+\S.*")
+
+
+def known_facts_block(root: Path) -> str:
+    """Return recorded facts, oldest first, in about 1,600 tokens; empty without any.
+
+    Raises:
+        PathRefused: the history cannot be read.
+    """
+    real = paths.real_root(root)
+    bullets = list(dict.fromkeys(_bullets(real)))
+    of_files = sum(map(_cost, bullets))
+    room = max(int(KNOWN_FACTS_TOKENS * _WAITING_SHARE), KNOWN_FACTS_TOKENS - of_files)
+    waiting = _fitting_facts(
+        (entry.content.strip() for entry in reversed(_waiting_entries(real))), room
+    )
+    left = KNOWN_FACTS_TOKENS - sum(map(_cost, waiting))
+    lines = "\n".join([*_fitting_facts(bullets, left), *waiting[::-1]]).splitlines()
+    known, tasks = summary_answer.split_tasks(lines)
+    about = ["", summary_answer.TASK_HEADING, ""] if tasks else []
+    return "\n".join([*known, *about, *tasks]).strip()
+
+
+def _waiting_entries(root: Path) -> tuple[HistoryEntry, ...]:
+    """Return summaries and notes that Dream has not read, oldest first."""
+    try:
+        found = reader.read_pending(root, most=_KNOWN_FACTS_LOOKED_AT)
+    except CursorBroken:
+        found = reader.read_pending(root, most=_KNOWN_FACTS_LOOKED_AT, read_to=0)
+    return without_forgotten(root, (entry for entry in found.entries if entry.kind != "raw"))
+
+
+def _bullets(root: Path) -> Iterable[str]:
+    """Yield the bullets of edited memory files and those that wait for approval."""
+    for file in files.MEMORY_FILES:
+        found = read_text(root, file.path)
+        if found.text and not seed.is_untouched(file.path, found.data):
+            text = without_comments(without(root, found.text).text)
+            default = seed.template_lines(file.path)
+            lines = (line.strip() for line in text.splitlines() if _BULLET.fullmatch(line))
+            yield from (line for line in lines if line not in default)
+    for row in overlay.waiting(root).staged:
+        if row.piece.kind != "skill":
+            text = without(root, "\n".join(row.piece.after)).text
+            yield from (line.strip() for line in text.splitlines() if _BULLET.fullmatch(line))
+
+
+def _fitting_facts(texts: Iterable[str], room: int) -> list[str]:
+    """Return the first texts that fit whole into *room* tokens."""
+    chosen = []
+    for text in texts:
+        cost = _cost(text)
+        if text and cost <= room:
+            chosen.append(text)
+            room -= cost
+    return chosen
+
+
+def _cost(text: str) -> int:
+    return estimate(text) + 1

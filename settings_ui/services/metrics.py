@@ -28,7 +28,7 @@ from jenny.celery import QUEUES
 from jenny.chat.models import Turn
 from jenny.runtime.asgi_middleware import REQUESTS
 from memory.models import DreamRun
-from settings_ui import activity
+from settings_ui import plots
 
 _AGAIN_AFTER = 10.0
 _HOUR = timedelta(hours=1)
@@ -93,7 +93,7 @@ def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: _Values) ->
 def _parts() -> Metric:
     up = set(UpSpan.objects.filter(last_at__gte=Now() - GAP).values_list("part", flat=True))
     about = "Whether a part said lately that it is up, on any host."
-    values = [((part,), int(part in up)) for part in activity.PARTS]
+    values = [((part,), int(part in up)) for part in plots.PARTS]
     return _gauge("jenny_part_up", about, values, "part")
 
 

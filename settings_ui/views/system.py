@@ -28,7 +28,7 @@ from jenny.agent import clock
 from jenny.markdown.render import render as markdown
 from jenny.workspace import diffs, retention
 from jenny.workspace.config import Config
-from settings_ui import activity, values
+from settings_ui import plots, values
 from settings_ui.services import accounts, metrics, workspaces
 from settings_ui.values import Asked
 from settings_ui.views.values import group_page
@@ -105,7 +105,7 @@ def system_page(request: HttpRequest) -> HttpResponse:
             "rows": _rows(person, found, asked),
             "checks": health.checks(),
             "lines": lines(),
-            "days": activity.DAYS,
+            "days": plots.DAYS,
             "retention": retention,
             **_disk(person, row, found),
         }
@@ -148,15 +148,15 @@ def files(request: HttpRequest) -> HttpResponse:
     return render(request, "settings/health.html", context)
 
 
-def lines() -> list[activity.Line]:
+def lines() -> list[plots.AvailabilityLine]:
     now = timezone.now()
-    rows: dict[str, list[tuple[str, Any, Any]]] = {name: [] for name in activity.PARTS}
+    rows: dict[str, list[tuple[str, Any, Any]]] = {name: [] for name in plots.PARTS}
     for part, host, start, last in UpSpan.objects.values_list(
         "part", "host", "started_at", "last_at"
     ):
         rows.setdefault(part, []).append((host, start, last))
     return [
-        activity.line(activity.PARTS.get(part, part), spans, now, GAP)
+        plots.availability_line(plots.PARTS.get(part, part), spans, now, GAP)
         for part, spans in rows.items()
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from settings_ui.activity import PARTS
+from settings_ui.plots import PARTS
 from tests.support import old_database
 from tests.support.client import Client
 from tests.support.stack import ROOT, clean_environment, manage, start

@@ -34,9 +34,10 @@ from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.locks import TIMEOUT_SECONDS
 from jenny.workspace.redact import redact
-from memory.history import consolidator, known_facts, log, removal
+from memory.history import consolidator, log, removal
 from memory.history.consolidator import LIMITS, Consolidated, Reply
 from memory.history.entries import zone_name
+from memory.history.prompt import known_facts_block
 from memory.history.transcript import Spoken
 from memory.services import forgotten_facts
 from wikis import pages, project
@@ -191,7 +192,7 @@ def _made(part: _Part) -> Consolidated:
         _ask(part.claim, chat),
         conversation=str(chat.pk),
         # Nothing but the project's own words may reach its folder.
-        recorded="" if chat.project else known_facts.block(root),
+        recorded="" if chat.project else known_facts_block(root),
         zone=zone,
         chunk_chars=max(_LEAST_CHARS, min(consolidator.CHUNK_CHARS, window * _CHARS_A_TOKEN)),
     )

@@ -5,14 +5,14 @@ from pathlib import Path
 from jenny.agent.tokens import estimate
 from jenny.workspace import seed
 from jenny.workspace.files import Actor, open_workspace
-from memory.history import cursors, known_facts, log
+from memory.history import cursors, log, prompt
 from memory.history.entries import NewHistoryEntry
 
 
 def test_a_new_workspace_has_nothing_on_record(tmp_path: Path) -> None:
     """Templates say nothing of anybody."""
     seed.seed(open_workspace(tmp_path, Actor("setup")))
-    assert known_facts.block(tmp_path) == ""
+    assert prompt.known_facts_block(tmp_path) == ""
 
 
 def test_default_lines_are_nobodys_facts(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_default_lines_are_nobodys_facts(tmp_path: Path) -> None:
     seed.seed(open_workspace(tmp_path, Actor("setup")))
     soul = tmp_path / "SOUL.md"
     soul.write_text(f"{soul.read_text()}- Never ends with a question.\n")
-    assert known_facts.block(tmp_path) == "- Never ends with a question."
+    assert prompt.known_facts_block(tmp_path) == "- Never ends with a question."
 
 
 def test_tasks_stand_apart(root: Path) -> None:
@@ -28,7 +28,7 @@ def test_tasks_stand_apart(root: Path) -> None:
     log.append(
         root, [NewHistoryEntry("- [durable] Asked for a meal plan.\n- [durable] Likes tea.")]
     )
-    known, _, tasks = known_facts.block(root).partition("Asked for before.")
+    known, _, tasks = prompt.known_facts_block(root).partition("Asked for before.")
     assert known.strip() == "- [durable] Likes tea."
     assert "- [durable] Asked for a meal plan." in tasks
 
@@ -42,7 +42,7 @@ def test_bullets_and_waiting_facts_but_no_raw_text(root: Path) -> None:
         [NewHistoryEntry("[RAW] 1 message\nx", kind="raw"), NewHistoryEntry("note", kind="note")],
     )
     cursors.set_dream_cursor(root, 1, Actor("pipeline"))
-    assert known_facts.block(root).split("\n") == [
+    assert prompt.known_facts_block(root).split("\n") == [
         "- has two cats",
         "* one is black",
         "- [durable] new",
@@ -57,11 +57,11 @@ def test_what_waits_has_its_share_and_stays_whole(root: Path) -> None:
     )
     entries = [f"- [durable] waiting {number} {'word ' * 20}end" for number in range(60)]
     log.append(root, [NewHistoryEntry(entry) for entry in entries])
-    text = known_facts.block(root)
-    assert estimate(text) <= known_facts.MAX_TOKENS + 5
+    text = prompt.known_facts_block(root)
+    assert estimate(text) <= prompt.KNOWN_FACTS_TOKENS + 5
     waiting = [line for line in text.split("\n") if "waiting" in line]
     assert waiting == entries[-len(waiting) :]
-    assert estimate("\n".join(waiting)) > known_facts.MAX_TOKENS * 0.35
+    assert estimate("\n".join(waiting)) > prompt.KNOWN_FACTS_TOKENS * 0.35
     assert "- fact 0 of the file" in text
 
 
@@ -69,4 +69,4 @@ def test_a_broken_cursor_stops_no_summary(root: Path) -> None:
     """Everything counts as waiting."""
     log.append(root, [NewHistoryEntry("- [durable] a")])
     (root / "memory" / ".dream_cursor").write_text("abc")
-    assert known_facts.block(root) == "- [durable] a"
+    assert prompt.known_facts_block(root) == "- [durable] a"

@@ -18,7 +18,7 @@ from jenny.agent.demo import serve
 from jenny.agent.prompt import SystemPrompt
 from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.agent.tokens import estimate
-from memory.history import known_facts, log
+from memory.history import log, prompt
 from memory.history.consolidator import Consolidated, Reply, asking, consolidate
 from memory.history.entries import NewHistoryEntry
 from memory.history.transcript import Spoken, ToolUsed
@@ -132,8 +132,8 @@ def test_what_is_recorded_takes_no_more_than_its_room(root: Path, case: dict[str
     (root / "USER.md").write_text(
         "\n".join(f"- {number} {line}" for number in range(300) for line in lines)
     )
-    block = known_facts.block(root)
-    assert 1_000 < estimate(block) <= known_facts.MAX_TOKENS
+    block = prompt.known_facts_block(root)
+    assert 1_000 < estimate(block) <= prompt.KNOWN_FACTS_TOKENS
     assert all(line.startswith("- ") for line in block.split("\n"))
 
 

@@ -15,7 +15,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.undo import undo
 from memory import archive, prompt_files, skills, suppression
 from memory.approvals import overlay
-from memory.history import known_facts
+from memory.history import prompt
 from memory.models import DreamRun, LargePrune, StagedHunk
 from memory.services import approvals, large_prunes
 from memory.services import notices as memory_notices
@@ -175,7 +175,7 @@ def test_a_line_written_by_hand_settles_what_waits(waits):
 def test_the_summariser_knows_what_waits(waits):
     """A fact that waits is on record for the summariser, which does not take it down again."""
     dream(waits, lambda n: add("- The hives stand in the orchard.", n))
-    assert "- The hives stand in the orchard." in known_facts.block(waits.root)
+    assert "- The hives stand in the orchard." in prompt.known_facts_block(waits.root)
 
 
 def test_undoing_what_was_accepted(waits, owner):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from settings_ui import activity, plots
-from settings_ui.activity import Stretch, line, merged
+from settings_ui import plots
+from settings_ui.plots import TimeSpan, _merge_spans, availability_line
 from settings_ui.views import system
 
 NOW = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
@@ -22,7 +22,7 @@ def ago(**length: float) -> dt.datetime:
 
 def test_a_part_that_was_always_up_has_no_gap() -> None:
     """Also when it began before what is shown."""
-    found = line("Web server", [("a", ago(days=20), ago(seconds=30))], NOW, GAP)
+    found = availability_line("Web server", [("a", ago(days=20), ago(seconds=30))], NOW, GAP)
     assert found.is_up
     assert found.gaps == ()
     assert found.message == "Up now, without a gap."
@@ -36,7 +36,7 @@ def test_a_gap_is_shown_with_its_length() -> None:
         ("a", ago(days=1), ago(hours=5)),
         ("a", ago(hours=4), ago(seconds=10)),
     ]
-    found = line("Web server", spans, NOW, GAP)
+    found = availability_line("Web server", spans, NOW, GAP)
     assert [gap.length for gap in found.gaps] == ["1 h", "1 day"]
     assert found.message == "Up now; 2 gaps, 1 day 1 h in all."
 
@@ -44,32 +44,32 @@ def test_a_gap_is_shown_with_its_length() -> None:
 def test_one_host_stands_in_for_the_other() -> None:
     """Up is up on any host; both are named while both are there."""
     spans = [("a", ago(days=2), ago(hours=1)), ("b", ago(days=1), ago(seconds=5))]
-    found = line("Worker", spans, NOW, GAP)
+    found = availability_line("Worker", spans, NOW, GAP)
     assert found.gaps == ()
     assert found.hosts == ("b",)
-    both = line("Worker", [*spans, ("a", ago(minutes=30), NOW)], NOW, GAP)
+    both = availability_line("Worker", [*spans, ("a", ago(minutes=30), NOW)], NOW, GAP)
     assert both.hosts == ("a", "b")
 
 
 def test_what_is_down_now_is_said() -> None:
     """The last gap is still open."""
-    found = line("Scheduler", [("a", ago(days=1), ago(hours=2))], NOW, GAP)
+    found = availability_line("Scheduler", [("a", ago(days=1), ago(hours=2))], NOW, GAP)
     assert not found.is_up
     assert found.message == "Not up now; one gap, 2 h in all."
 
 
 def test_what_was_never_seen_has_no_gap() -> None:
     """A fresh instance has been down for no fortnight."""
-    assert line("Scheduler", [], NOW, GAP).message == "It has not been seen yet."
-    old = line("Scheduler", [("a", ago(days=30), ago(days=20))], NOW, GAP)
+    assert availability_line("Scheduler", [], NOW, GAP).message == "It has not been seen yet."
+    old = availability_line("Scheduler", [("a", ago(days=30), ago(days=20))], NOW, GAP)
     assert old.known_from is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 500)), max_size=30))
 def test_merging_loses_no_minute(rows: list[tuple[int, int]]) -> None:
     """Whatever the order: in order, apart by more than a gap, and every span lies in one."""
-    spans = [Stretch(ago(minutes=a + b), ago(minutes=a)) for a, b in rows]
-    found = merged(spans, GAP)
+    spans = [TimeSpan(ago(minutes=a + b), ago(minutes=a)) for a, b in rows]
+    found = _merge_spans(spans, GAP)
     for one, other in pairwise(found):
         assert other.start - one.end > GAP
     for span in spans:
@@ -82,7 +82,7 @@ def test_merging_loses_no_minute(rows: list[tuple[int, int]]) -> None:
 )
 def test_lengths_are_told_in_words(seconds: float, words: str) -> None:
     """Without seconds, which nobody needs here."""
-    assert activity.in_words(seconds) == words
+    assert plots.duration_in_words(seconds) == words
 
 
 @pytest.mark.parametrize(("value", "top"), [(0, 1), (0.03, 0.05), (1, 1), (17, 20), (2001, 5000)])
