@@ -51,8 +51,8 @@ def forget(context: ToolContext, text: str) -> ToolOutcome:
         link = f"They can also tick the lines here: [Choose what to forget…]({page})"
         return ToolOutcome(ok=False, content=f"{error.message} {link}")
     lines = [f"{row.path}: {suppression.describe(row)}" for row in done.lines]
-    told = "\n".join([done.message, *(f"- {line}" for line in lines)])
-    return ToolOutcome(ok=True, content=told, data={"ids": list(done.ids)})
+    reply = "\n".join([done.message, *(f"- {line}" for line in lines)])
+    return ToolOutcome(ok=True, content=reply, data={"ids": list(done.ids)})
 
 
 def recall(context: ToolContext, query: str, bring_back: bool = False) -> ToolOutcome:  # noqa: FBT001, FBT002  (the model's signature)

@@ -86,15 +86,15 @@ def undo_message(steps: Sequence[UndoStep]) -> str:
     away = sum(len(step.left_out) for step in steps)
     if not done:
         return ""
-    told = f"Undone in {', '.join(done)}: its lines are as they were before."
+    message = f"Undone in {', '.join(done)}: its lines are as they were before."
     if not left:
-        told = "Undone: the lines are as they were before."
+        message = "Undone: the lines are as they were before."
     else:
-        told += f" Not undone in {', '.join(left)}: the same lines were changed since."
+        message += f" Not undone in {', '.join(left)}: the same lines were changed since."
     if away:
         lines = "1 line stays" if away == 1 else f"{away} lines stay"
-        told += f" {lines} away, since you had it forgotten."
-    return told
+        message += f" {lines} away, since you had it forgotten."
+    return message
 
 
 def turned_back(now: bytes | None, after: bytes | None, before: bytes | None) -> bytes | None:

@@ -80,8 +80,8 @@ def restore_text(
             if not argument.strip():
                 return _choice(root, history, zone)
             version = history.resolve(argument.split(maxsplit=1)[0])
-        told = undone_text(undo_run(root, version.sha, account=account), zone, back)
-        return "\n\n".join(filter(None, (told, kept_out_text(root, version.sha))))
+        message = undone_text(undo_run(root, version.sha, account=account), zone, back)
+        return "\n\n".join(filter(None, (message, kept_out_text(root, version.sha))))
     except VersionAmbiguous as error:
         return _candidates(root, error, zone)
     except WorkspaceError as error:

@@ -177,15 +177,15 @@ def _duplicates(entries: Iterable[Entry]) -> Iterator[Finding]:
         by_text[entry.digest].append(entry)
         if not _is_index(entry):
             by_title[fold_accents(entry.title)].append(entry)
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for rows, what in ((by_text, "text"), (by_title, "title")):
         for group in rows.values():
             same = frozenset(entry.path for entry in group)
-            if len(group) < 2 or same in told:  # noqa: PLR2004  (two are a pair)
+            if len(group) < 2 or same in reported:  # noqa: PLR2004  (two are a pair)
                 continue
             if what == "text" and not group[0].words:
                 continue
-            told.add(same)
+            reported.add(same)
             paths = tuple(sorted(same))
             message = f"{len(paths)} pages have the same {what}."
             yield Finding("duplicate", paths[0], message, "", paths[1:])

@@ -223,8 +223,8 @@ def _words(body: object, depth: int = 0) -> tuple[str, str]:
         return _of_text(body, depth)
     if isinstance(body, list):
         # FastAPI names each field with its error.
-        told = [row if isinstance(row, str) else _field(row) for row in body[:5]]
-        return "", "; ".join(filter(None, told))[:_READ_CHARS]
+        causes = [row if isinstance(row, str) else _field(row) for row in body[:5]]
+        return "", "; ".join(filter(None, causes))[:_READ_CHARS]
     if not isinstance(body, dict):
         return "", ""
     type_ = body.get("type") if body.get("type") != "error" else ""

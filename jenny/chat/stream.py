@@ -89,8 +89,8 @@ def meter(message: str, percent: int, note: str | None = None) -> Event:
 
     *note* names what is too big for the context; ``None`` leaves the present note.
     """
-    told: Event = {"kind": "meter", "text": message, "percent": percent}
-    return told if note is None else {**told, "note": note}
+    event: Event = {"kind": "meter", "text": message, "percent": percent}
+    return event if note is None else {**event, "note": note}
 
 
 RESET: Event = {"kind": "reset"}
@@ -198,7 +198,9 @@ class Writer:
         self._last: Position | None = None
         self._append = client.register_script(_APPEND)
 
-    def append(self, position: Position, *told: Mapping[str, Any], after_gap: bool = False) -> Sent:
+    def append(
+        self, position: Position, *events: Mapping[str, Any], after_gap: bool = False
+    ) -> Sent:
         """Append the events from *position* on, all or none.
 
         They get the numbers that follow, or, from a count on, the counts that follow. Raises
@@ -215,12 +217,12 @@ class Writer:
                 "1" if after_gap else "0",
                 MAX_ENTRIES,
                 SECONDS_KEPT,
-                *map(encode, told),
+                *map(encode, events),
             ],
         )
         outcome = Sent(answer.decode() if isinstance(answer, bytes) else answer)
         if outcome is Sent.SENT:
-            number, count, more = position.number, position.count, len(told) - 1
+            number, count, more = position.number, position.count, len(events) - 1
             self._last = Position(number, count + more) if count else Position(number + more)
         return outcome
 

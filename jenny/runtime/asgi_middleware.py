@@ -171,8 +171,8 @@ class BodyLimit:
             await self.application(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        told = headers.get(b"content-length", b"0")
-        if not told.isdigit() or int(told) <= self.limit:
+        declared = headers.get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared) <= self.limit:
             counted = _Counted(receive, self.limit)
             try:
                 await self.application(scope, counted, send)

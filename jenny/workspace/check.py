@@ -73,8 +73,8 @@ def check_workspace(root: Path, *, repair: bool = False) -> list[Finding]:
         try:
             findings += check(real, repair=repair)
         except (WorkspaceError, OSError) as error:
-            told = error.message if isinstance(error, WorkspaceError) else reason_of(error)
-            message = f"A part of the check could not be made: {told}"
+            cause = error.message if isinstance(error, WorkspaceError) else reason_of(error)
+            message = f"A part of the check could not be made: {cause}"
             findings.append(Finding(".", message, "Look into it, then check again."))
     return sorted(findings, key=lambda found: (found.level != "problem", found.path))
 

@@ -225,7 +225,7 @@ def redact(text: str) -> Redacted:
     if "sk-" in long:
         work.plain_keys()
     _named(work)
-    work.told()
+    work.redact_secrets_in_sentences()
     return Redacted(work.text, tuple(Hit(kind, count) for kind, count in work.found.items()))
 
 
@@ -299,7 +299,7 @@ class _Work:
 
         self.text = pattern.sub(replaced, self.text)
 
-    def told(self) -> None:
+    def redact_secrets_in_sentences(self) -> None:
         for row in reversed(secret_words.find(self.text)):
             self.text = f"{self.text[: row.start]}{self.mark(row.kind)}{self.text[row.end :]}"
 

@@ -70,14 +70,14 @@ def taken_out(
     items = []
     for fact in rows:
         reason, now = successors.of(fact.text)
-        told = reason if reason == REWORDED else event.reason or reason
+        cause = reason if reason == REWORDED else event.reason or reason
         items.append(
             Archived(
                 id="",
                 text=fact.text,
                 source=file.path if file else change.path,
                 heading=fact.heading,
-                events=(replace(event, reason=told, now=now),),
+                events=(replace(event, reason=cause, now=now),),
                 kind=fact.kind,
                 under=fact.under,
             )

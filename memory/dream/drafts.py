@@ -189,14 +189,14 @@ def drop_known(
         if _counts(fact)
     ]
     index = text_similarity.Index(fact.text for _, fact in stated)
-    told: list[str] = []
+    messages: list[str] = []
     for path, draft in changed.items():
         known = list(_known(draft, came[path], stated, index))
         if known:
-            told += [message for message, _ in known]
+            messages += [message for message, _ in known]
             dropped = {number for _, number in known}
             _drop(draft, dropped, came[path] - dropped)
-    return told
+    return messages
 
 
 def _counts(fact: Fact) -> bool:

@@ -62,7 +62,7 @@ def waits(why: str) -> str:
 
 def run_message(decision: Decision, *, seconds: float, waits: str, is_capped: bool = False) -> str:
     """The outcome of a run. *waits*: why nothing was there to process, if nothing was."""
-    told = _STATUS_SENTENCES[decision.status].format(
+    text = _STATUS_SENTENCES[decision.status].format(
         why=decision.why or "The reason is not known.",
         seconds=_seconds(seconds),
         count=decision.held_count,
@@ -72,8 +72,8 @@ def run_message(decision: Decision, *, seconds: float, waits: str, is_capped: bo
     )
     if decision.set_aside:
         named = _entry_numbers(decision.set_aside, capital=True)
-        told = f"{told.rstrip()} {named}: kept in the history; Memory → Overview can try again."
-    return told.strip()
+        text = f"{text.rstrip()} {named}: kept in the history; Memory → Overview can try again."
+    return text.strip()
 
 
 def why_nothing(*, idle_minutes: int, passed: int, set_aside: int) -> str:
@@ -421,8 +421,8 @@ def _entries(verdicts: Sequence[EntryVerdict]) -> str:
     if not verdicts:
         return ""
     counts: Counter[str] = Counter(row.kind for row in verdicts)
-    told = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
-    return f"{len(verdicts)} {'entry' if len(verdicts) == 1 else 'entries'}: {told}."
+    text = ", ".join(f"{counts[kind]} {words}" for kind, words in _WORDS.items() if counts[kind])
+    return f"{len(verdicts)} {'entry' if len(verdicts) == 1 else 'entries'}: {text}."
 
 
 NAMED = 10

@@ -86,16 +86,16 @@ def finish(context: DreamToolContext, entries: list[Account]) -> ToolOutcome:
         problems.append(f"Not accounted for yet: {shown}.")
     notes = _notes(session)
     if problems:
-        told = [*problems[:_TOLD], *notes, "Put that right, then call finish again."]
-        return ToolOutcome(ok=False, content="\n".join(told))
+        lines = [*problems[:_TOLD], *notes, "Put that right, then call finish again."]
+        return ToolOutcome(ok=False, content="\n".join(lines))
     if notes and not session.was_warned:
         # An accepted call ends the run, so the model hears of these before one is accepted.
         session.was_warned = True
-        told = [*notes, "Put right what is to be put right, then call finish again."]
-        return ToolOutcome(ok=False, content="\n".join(told))
-    told = [f"All {len(session.batch.entries)} entries are accounted for.", *notes]
+        lines = [*notes, "Put right what is to be put right, then call finish again."]
+        return ToolOutcome(ok=False, content="\n".join(lines))
+    lines = [f"All {len(session.batch.entries)} entries are accounted for.", *notes]
     return ToolOutcome(
-        ok=True, content="\n".join([*told, "Nothing more is to be done."]), ends_run=True
+        ok=True, content="\n".join([*lines, "Nothing more is to be done."]), ends_run=True
     )
 
 

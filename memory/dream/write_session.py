@@ -227,9 +227,9 @@ class WriteSession:
                 which = f"Edit {number} ({path}): " if len(steps) > 1 else f"{path}: "
                 problems.append((path, f"{which}{problem.message.rstrip('.')}."))
         if problems:
-            told = " ".join(message for _, message in problems[:_TOLD])
+            listed = " ".join(message for _, message in problems[:_TOLD])
             more = f" {len(problems) - _TOLD} more do not fit." if len(problems) > _TOLD else ""
-            raise Refusal("edit", f"Nothing was written. {told}{more}", problems[0][0])
+            raise Refusal("edit", f"Nothing was written. {listed}{more}", problems[0][0])
         return [draft for draft in drafts.values() if draft.new != draft.old]
 
     def _new_drafts(self, steps: Sequence[EditStep]) -> list[Draft]:

@@ -129,8 +129,8 @@ class _Restore:
             held.enter_context(transactions.lock_workspace(self.root, timeout=_LOCK_SECONDS))
             held.enter_context(locks.hold(self.root, Level.HISTORY, timeout=_LOCK_SECONDS))
             self.hands.check()
-            if told := self.hands.stop():
-                self.notes.append(told)
+            if problem := self.hands.stop():
+                self.notes.append(problem)
             self._versions()
             prepared = self._prepared()
             self._agreed(prepared)

@@ -24,11 +24,11 @@ def approval_notices(workspace: Workspace) -> Iterator[Notice]:
     """Return the notices of a workspace (``jenny.accounts.services.notices``) with two indexed
     queries."""
     for run_id, rows in _by_run(workspace).items():
-        told = " ".join(row.message for row in rows)
+        sentences = " ".join(row.message for row in rows)
         yield Notice(
             key=f"prune:{run_id}",
             kind="warning",
-            text=f"{told} A copy of each is kept; one click brings all of them back.",
+            text=f"{sentences} A copy of each is kept; one click brings all of them back.",
             href=f"/memory/runs/{run_id}/",
             link="See them",
             dismiss=f"/memory/runs/{run_id}/prune",

@@ -354,17 +354,17 @@ def answer(workspace: Workspace, options: dict[str, Any]) -> tuple[Snapshot, Ans
     note_edits(workspace)
     shot, found = preview(workspace, options["snapshot"], path)
     waiting = waiting_hunks(workspace) if found.touches_memory else 0
-    told: Answer = {"path": path} | _plan_facts(found)
+    report_facts: Answer = {"path": path} | _plan_facts(found)
     lines = _plan_lines(found, waiting)
     if not options["yes"]:
         if not found.is_nothing:
             lines.append("Nothing was changed. Do it with: snapshot restore … --yes")
-        return shot, told | {"message": "\n".join(lines), "restored": False}
+        return shot, report_facts | {"message": "\n".join(lines), "restored": False}
     done = by_command(workspace, shot.id, path, progress=_silent)
     said = restored_text(described(workspace, shot), path, done)
     if not done.prepared.is_nothing:
         said += f"\nBack again: snapshot restore {done.before.id} --yes"
-    return shot, told | _plan_facts(done.prepared) | {
+    return shot, report_facts | _plan_facts(done.prepared) | {
         "message": said,
         "restored": not done.prepared.is_nothing,
         "before": done.before.id,
@@ -389,12 +389,12 @@ def _plan_lines(found: Prepared, waiting: int) -> list[str]:
         f"  Stays away, as you had it forgotten ({path}): {text}"
         for path, text, _ in left_out(found)
     ]
-    told = (
+    report_facts = (
         ledger_sentence(found),
         entries_sentence(found.reoffer, done=False),
         voided_sentence(waiting),
     )
-    return [*lines, *filter(None, told)]
+    return [*lines, *filter(None, report_facts)]
 
 
 def _plan_facts(found: Prepared) -> Answer:

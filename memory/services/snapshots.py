@@ -270,8 +270,8 @@ def check_snapshots(workspace: Workspace, *, repair: bool) -> Iterator[Finding]:
         return
     if row.failure and row.failed_at is not None:
         own = zone_of(workspace.owner.time_zone)
-        told = f"{row.failed_at.astimezone(own):%Y-%m-%d %H:%M}"
-        sentence = f"The last snapshot failed ({told}): {row.failure}"
+        when = f"{row.failed_at.astimezone(own):%Y-%m-%d %H:%M}"
+        sentence = f"The last snapshot failed ({when}): {row.failure}"
         yield Finding(path, sentence, "Put that right; it is tried again every five minutes.")
     with contextlib.suppress(WorkspaceError):
         wanted = plan(workspace)

@@ -375,14 +375,16 @@ def describe(row: ForgettableLine) -> str:
 
 def _told(done: Forgot, close: Sequence[str]) -> str:
     if not done.lines:
-        told = (
+        sentence = (
             "No memory file says this. It is noted as forgotten, so Jenny does not learn it again "
             "by herself."
         )
         if close:
             shown = "; ".join(f"“{' '.join(text.split())[:200]}”" for text in close)
-            told += f" What is close was left: {shown}. To forget one, say it as it stands there."
-        return f"{told} {EXCEPTED}"
+            sentence += (
+                f" What is close was left: {shown}. To forget one, say it as it stands there."
+            )
+        return f"{sentence} {EXCEPTED}"
     newest = f" ({done.undo[0]})" if done.undo else ""
     return (
         f"Forgotten: {done.what}. Jenny does not learn it again by herself. A copy is kept so that "

@@ -168,8 +168,8 @@ def _completes(line: str, clause: _Clause, wanted: str, head: str) -> bool:
     cats" of "Allergic to nuts and cats"."""
     if not clause.number and clause.around is None:
         return False
-    told = list(words_of(head).spelled)
-    if not names_people(head) and (not told or WordSet(words_of(wanted).all).has(told[-1])):
+    spelled = list(words_of(head).spelled)
+    if not names_people(head) and (not spelled or WordSet(words_of(wanted).all).has(spelled[-1])):
         # All of the line is meant.
         return False
     sought, item = words_of(wanted).all, words_of(line[clause.start : clause.end])

@@ -328,10 +328,10 @@ def _tombstone_of(row: Mapping[str, Any]) -> Tombstone | None:
     one, text = row.get("id"), row.get("text")
     if not (isinstance(one, str) and isinstance(text, str) and normal(text)):
         return None
-    told = {
+    row_facts = {
         key: row.get(key) for key in ("at", "actor", "run", "path", "heading", "about", "value")
     }
-    facts = {key: value for key, value in told.items() if isinstance(value, str)}
+    facts = {key: value for key, value in row_facts.items() if isinstance(value, str)}
     is_replaced = row.get("replaced") is True
     return Tombstone(one, text, **({"at": ""} | facts), is_replaced=is_replaced)
 

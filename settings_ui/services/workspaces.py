@@ -173,13 +173,13 @@ def delete(row: Workspace) -> str:
     if not live(row.owner).exclude(pk=row.pk).exists():
         raise _only_one(row)
     _refuse_busy(row)
-    told = ""
+    sentence = ""
     try:
         if row.folder_made_at is not None:
             snapshots.take_snapshot(row, "manual", label="before it was deleted")
     except (WorkspaceError, OSError) as error:
         message = error.message if isinstance(error, WorkspaceError) else str(error)
-        told = f"No snapshot was taken before: {message}"
+        sentence = f"No snapshot was taken before: {message}"
     with transaction.atomic():
         # Two tabs may delete the last two at once; the lock on the account's row orders them.
         Account.objects.select_for_update().get(pk=row.owner_id)
@@ -192,7 +192,7 @@ def delete(row: Workspace) -> str:
             raise WorkspaceRefused(f"“{row.name}” is deleted already.")
     _stop(row)
     log.info("workspace.deleted", extra={"workspace": str(row.pk)})
-    return told
+    return sentence
 
 
 def bring_back(row: Workspace) -> bool:

@@ -385,22 +385,24 @@ def _if_removed(workspace: Workspace, config: Config, name: str) -> list[str]:
     origins = set(workspace.owner.api_keys.values_list("origin", flat=True))
     chosen = chosen_models(workspace)
     uses = privacy.used_for(config, environment, origins, {}).get(name, [])
-    told = []
+    notes = []
     if uses and uses[0] != "Dream":
         left = {key: row for key, row in config.presets.items() if key != name}
         values = {**config.values, "agents.defaults.model": ""}
         rest = replace(config, presets=left, values=values)
         after = endpoints.choose(rest, "", origins, environment)
         model = "the demo model" if after.is_demo else f"{after.preset.model} ({after.name})"
-        told.append(f"It answers in chats now. After that, {model} does, until you choose another.")
+        notes.append(
+            f"It answers in chats now. After that, {model} does, until you choose another."
+        )
     if str(config.get(privacy.OVERRIDE) or "") == name:
-        told.append("Dream asks it now. After that, Dream asks the model that answers in chats.")
+        notes.append("Dream asks it now. After that, Dream asks the model that answers in chats.")
     if count := chosen.get(name, 0):
-        told.append(
+        notes.append(
             f"{'One conversation' if count == 1 else f'{count:,} conversations'} chose it by name, "
             "and will ask you to choose another model."
         )
-    return told or ["It is used for nothing now."]
+    return notes or ["It is used for nothing now."]
 
 
 def _hint(person: Account, base_url: str) -> str:

@@ -68,7 +68,7 @@ def delete(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
     problem = ""
     if request.method == "POST" and request.POST.get("confirm") == "yes":
         try:
-            told = workspaces.delete(row)
+            message = workspaces.delete(row)
         except WorkspaceRefused as error:
             problem = error.message
         else:
@@ -76,7 +76,7 @@ def delete(request: HttpRequest, workspace_id: UUID) -> HttpResponse:
                 request,
                 f"“{row.name}” is deleted. For "
                 f"{retention.in_words(retention.DELETED_WORKSPACE)} it can be brought back here. "
-                f"{told}",
+                f"{message}",
             )
             return redirect(_PAGE)
     elif request.method == "POST":

@@ -100,10 +100,10 @@ def describe_beside(workspace: Workspace) -> str:
     if Workspace.all_objects.filter(slug=slug).exists():
         return ""
     begins = f"“{workspace.name}” begins in the new folder {workspace.root}."
-    told = f"{describe_folder(folder)} {begins}"
+    text = f"{describe_folder(folder)} {begins}"
     if find_folder(slug) is None:
-        return told
+        return text
     return (
-        f"{told} To use the files that were found, give “{workspace.name}” another name, then make "
+        f"{text} To use the files that were found, give “{workspace.name}” another name, then make "
         f"a workspace called “{slug}” in Settings → Workspaces: it asks whether to use them."
     )

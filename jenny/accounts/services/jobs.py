@@ -40,7 +40,7 @@ class JobKind:
     title: str
     home: tuple[str, str] = ("/settings/", "Settings")
     after_death: Callable[[Job], str] = lambda _job: _LOOK
-    tell: Callable[[Job], None] = lambda _job: None
+    notify: Callable[[Job], None] = lambda _job: None
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _tell(job: Job) -> None:
     about = KINDS.get(job.kind)
     if about is not None:
         job.refresh_from_db()
-        about.tell(job)
+        about.notify(job)
 
 
 def _after_death(job: Job) -> str:

@@ -48,8 +48,8 @@ class JSONCommand(BaseCommand):
         try:
             if self.needs_database:
                 prepare_database(self.stderr.write)
-            told = self.answer(**options)
-            said = json.dumps({"ok": True, **told}) if options["as_json"] else told["message"]
+            result = self.answer(**options)
+            said = json.dumps({"ok": True, **result}) if options["as_json"] else result["message"]
             self.stdout.write(said)
             self.stdout.flush()
         except BrokenPipeError:

@@ -192,8 +192,8 @@ def attachments(asked: DemoRequest) -> Iterator[Piece]:
         quoted = "\n>\n".join(
             f"> {textwrap.shorten(line, 200, placeholder=' …')}" for line in lines[:_QUOTED_LINES]
         )
-        told = f"It begins:\n\n{quoted}" if quoted else f"{notes} A model gets its path.".strip()
-        yield Say(f"**{name}** ({kind}). {told}\n\n")
+        more = f"It begins:\n\n{quoted}" if quoted else f"{notes} A model gets its path.".strip()
+        yield Say(f"**{name}** ({kind}). {more}\n\n")
     yield Say(f"I can do no more with files than this. {_LABEL}")
 
 

@@ -241,8 +241,8 @@ def _facts(found: Reading, name: str) -> dict[str, Any]:
     """Return what a row notes of a reading."""
     problem = found.problem
     if file_types.is_mislabelled(file_types.TYPES.get(found.type, file_types.TYPES["other"]), name):
-        told = f"Its name ends in .{file_types.ending_of(name)}, but it is: {found.label}."
-        problem = f"{told} {problem}".strip()
+        explanation = f"Its name ends in .{file_types.ending_of(name)}, but it is: {found.label}."
+        problem = f"{explanation} {problem}".strip()
     return {
         "kind": found.kind,
         "label": found.label,

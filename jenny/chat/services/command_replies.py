@@ -265,11 +265,11 @@ def forget(chat: Conversation, argument: str) -> str:
         f"- {escape_text(row.path)}: {escape_text(suppression.describe(row))}" for row in done.lines
     ]
     more = [f"- and {len(lines) - _QUOTED} more"] if len(lines) > _QUOTED else []
-    told = [escape_text(done.message), "", *lines[:_QUOTED], *more]
+    reply_lines = [escape_text(done.message), "", *lines[:_QUOTED], *more]
     if done.undo:
         undo = reverse("chat:back", args=[chat.pk, ",".join(done.undo[:_QUOTED])])
-        told += ["", f"[Undo]({undo})"]
-    return "\n".join(told)
+        reply_lines += ["", f"[Undo]({undo})"]
+    return "\n".join(reply_lines)
 
 
 def _which_lines(lines: Sequence[suppression.ForgettableLine], page: str) -> str:

@@ -120,7 +120,7 @@ def source_messages(query: MessageQuery) -> SourceConversation | None:
     messages = list(rows.prefetch_related("blocks").order_by("pk")[:_READ])
     texts = [_text(row) for row in messages]
     words = parse_query(query.about[:QUERY_CHARS])
-    told = tuple(
+    shown = tuple(
         SourceMessage(
             messages[at].pk,
             messages[at].kind,
@@ -130,7 +130,7 @@ def source_messages(query: MessageQuery) -> SourceConversation | None:
         )
         for at in (_most_about(texts, words) if len(messages) > SAID else range(len(messages)))
     )
-    return SourceConversation(str(chat.pk), chat.title, told, len(messages) - len(told))
+    return SourceConversation(str(chat.pk), chat.title, shown, len(messages) - len(shown))
 
 
 def _most_about(texts: Sequence[str], query: Query) -> Sequence[int]:

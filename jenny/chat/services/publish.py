@@ -106,7 +106,7 @@ SECONDS_GONE = 60
 # By so much its number is above the newest one that the deleting process knows.
 NUMBERS_GONE = 1_000_000
 # Reads the content of an event from the database.
-type Tell = Callable[[], stream.Event]
+type MakeEvent = Callable[[], stream.Event]
 type Renumber = Callable[[], Position]
 
 
@@ -138,7 +138,7 @@ class Publisher:
         self._gap = False
 
     def send(
-        self, position: Position, tell: Callable[[], list[stream.Event]], renumber: Renumber
+        self, position: Position, make_events: Callable[[], list[stream.Event]], renumber: Renumber
     ) -> None:
         """Send what *tell* reads, at *position*.
 
@@ -151,7 +151,7 @@ class Publisher:
             return
         try:
             for _ in range(5):
-                sent = self._writer.append(position, *tell(), after_gap=self._gap)
+                sent = self._writer.append(position, *make_events(), after_gap=self._gap)
                 if sent is Sent.SENT:
                     self._gap = False
                     return
@@ -162,7 +162,9 @@ class Publisher:
             PAUSE.begin()
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
-    def tell(self, *parts: Tell, number: int | None = None, first: Position | None = None) -> None:
+    def publish(
+        self, *parts: MakeEvent, number: int | None = None, first: Position | None = None
+    ) -> None:
         """Send the events that *parts* read from the database, in one call.
 
         *number*: the last of the event numbers taken with the stored rows; or *first*: the position
@@ -180,15 +182,15 @@ class Publisher:
             begin = first or (Position(number - before) if number else renumber())
             self.send(begin, lambda: [part() for part in parts], renumber)
 
-    def item(self, message: Message) -> Tell:
+    def item(self, message: Message) -> MakeEvent:
         """Return a reader for a message of the thread."""
         return lambda: stream.item(f"m{message.pk}", render_item(message))
 
-    def state(self) -> Tell:
+    def state(self) -> MakeEvent:
         """Return a reader for the newest turn's state: waiting, running or over."""
         return lambda: _state_of(self.conversation)
 
-    def gauge(self, message: str, percent: int, note: str | None = None) -> Tell:
+    def gauge(self, message: str, percent: int, note: str | None = None) -> MakeEvent:
         """Return a reader for the meter.
 
         *note*: what is too big; ``None`` leaves the present note.
@@ -196,20 +198,20 @@ class Publisher:
         return lambda: stream.meter(message, percent, note)
 
     def message(self, message: Message) -> None:
-        self.tell(self.item(message))
+        self.publish(self.item(message))
 
     def turn_state(self) -> None:
-        self.tell(self.state())
+        self.publish(self.state())
 
     def conversation_title(self) -> None:
-        self.tell(lambda: stream.title(self.conversation.title))
+        self.publish(lambda: stream.title(self.conversation.title))
 
     def meter(self, message: str, percent: int, note: str | None = None) -> None:
-        self.tell(self.gauge(message, percent, note))
+        self.publish(self.gauge(message, percent, note))
 
     def changed(self) -> None:
         """Make pages render the thread anew, since it has other messages now."""
-        self.tell(lambda: stream.RESET)
+        self.publish(lambda: stream.RESET)
 
     def conversation_gone(self) -> None:
         """Delete the stream after the conversation was deleted; readers reload and find it gone."""

@@ -20,7 +20,7 @@ from jenny.agent.tools import PROPOSED, ToolOutcome
 from jenny.chat import stream
 from jenny.chat.models import Block, Message, Turn
 from jenny.chat.services import consent_requests
-from jenny.chat.services.publish import Publisher, Tell, render_block, render_newest
+from jenny.chat.services.publish import MakeEvent, Publisher, render_block, render_newest
 from jenny.chat.services.turn_claims import answer_at
 from jenny.chat.stream import Position
 from jenny.chat.thread import final_html, renderer_of
@@ -215,9 +215,9 @@ class Recorder:
         rows, self._taken = self._taken, []
         parts = (self.publisher.state(), *map(self.publisher.item, rows))
         if behind is None:
-            self.publisher.tell(*parts)
+            self.publisher.publish(*parts)
         else:
-            self._tell_behind(behind, *parts)
+            self._publish_behind(behind, *parts)
 
     def _ask(self, change: Change) -> None:
         row = consent_requests.request_consent(self.turn, change)
@@ -283,14 +283,14 @@ class Recorder:
             self._fence()
             answer = answer_at(self.turn, number) if begins else self.answers[-1]
             block = Block.insert(turn=self.turn, message=answer, event_number=number, **fields)
-        told = [self._whole(block)]
+        events = [self._whole(block)]
         if begins:
             self._needs_answer = False
-            told = [self.publisher.item(row)() for row in before]
-            told.append(stream.item(f"m{answer.pk}", render_newest(answer, [block])))
+            events = [self.publisher.item(row)() for row in before]
+            events.append(stream.item(f"m{answer.pk}", render_newest(answer, [block])))
             self.answers.append(answer)
         first = Position(number - len(before))
-        self.publisher.send(first, lambda: told, lambda: self._renumber(block, len(told)))
+        self.publisher.send(first, lambda: events, lambda: self._renumber(block, len(events)))
         return block
 
     def _drop(self, blocks: list[Block]) -> None:
@@ -304,7 +304,7 @@ class Recorder:
             self._tell_gone(block, number)
 
     def _tell_gone(self, block: Block, number: int) -> None:
-        self.publisher.tell(lambda: stream.drop(f"b{block.pk}"), number=number)
+        self.publisher.publish(lambda: stream.drop(f"b{block.pk}"), number=number)
 
     def _whole(self, block: Block) -> stream.Event:
         return stream.block(f"m{block.message_id}", f"b{block.pk}", render_block(block))
@@ -323,18 +323,18 @@ class Recorder:
         number = block.event_number
         block.event_count += 1
 
-        def told() -> list[stream.Event]:
+        def events() -> list[stream.Event]:
             return [event if block.event_number == number else self._whole(block)]
 
         position = Position(number, block.event_count)
-        self.publisher.send(position, told, lambda: self._renumber(block))
+        self.publisher.send(position, events, lambda: self._renumber(block))
         return block.event_number == number
 
-    def _tell_behind(self, block: Block, *parts: Tell) -> None:
+    def _publish_behind(self, block: Block, *parts: MakeEvent) -> None:
         """Send other events at *block*'s next positions, so that later text needs no new number."""
         first = Position(block.event_number, block.event_count + 1)
         block.event_count += len(parts)
-        self.publisher.tell(*parts, first=first)
+        self.publisher.publish(*parts, first=first)
 
     def _store(self, block: Block) -> None:
         """Store the row; a closed block takes one more position, for the event that closes it."""

@@ -91,7 +91,7 @@ def accept_message(
         start(turn.pk)
     publisher = Publisher(conversation)
     parts = (publisher.item(message), publisher.state())
-    publisher.tell(*parts[: 1 + is_new_turn], number=message.event_number)
+    publisher.publish(*parts[: 1 + is_new_turn], number=message.event_number)
     return AcceptedMessage(message, turn)
 
 
@@ -155,7 +155,7 @@ def accept_command(
     except IntegrityError:
         return Message.objects.get(conversation=conversation, client_key=client_key)
     publisher = Publisher(conversation)
-    publisher.tell(publisher.item(command), publisher.item(message))
+    publisher.publish(publisher.item(command), publisher.item(message))
     return message
 
 
@@ -220,7 +220,7 @@ def publish_end(conversation: Conversation, asked: Asked) -> int:
     """After that transaction: publish the ending, or signal the worker."""
     if asked.over is not None:
         publisher = Publisher(conversation)
-        publisher.tell(*map(publisher.item, asked.rows), publisher.state())
+        publisher.publish(*map(publisher.item, asked.rows), publisher.state())
     elif asked.running is not None:
         try:
             redis_client().set(cancel_key(asked.running.pk), 1, ex=3600)
@@ -251,7 +251,7 @@ def retry_turn(conversation: Conversation, turn_id: int) -> Turn | None:
     queue_turn(turn.pk)
     publisher = Publisher(conversation)
     answers = Message.objects.filter(turn=turn_id, kind=Message.Kind.ANSWER)
-    publisher.tell(*map(publisher.item, answers), publisher.state())
+    publisher.publish(*map(publisher.item, answers), publisher.state())
     return turn
 
 

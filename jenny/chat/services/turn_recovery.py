@@ -106,7 +106,7 @@ def _goes_on(chat: Conversation) -> bool:
     queue_turn(turn.pk)
     publisher = Publisher(chat)
     answers = Message.objects.filter(turn__in=ids, kind=Message.Kind.ANSWER)
-    publisher.tell(*map(publisher.item, answers), publisher.state())
+    publisher.publish(*map(publisher.item, answers), publisher.state())
     return True
 
 
@@ -186,7 +186,7 @@ def interrupt_turn(turn: Turn) -> bool:
     if not any(row.kind == Message.Kind.ANSWER for row in rows):
         rows.append(answer_of(turn))
     publisher = Publisher(turn.conversation)
-    publisher.tell(*map(publisher.item, rows), publisher.state())
+    publisher.publish(*map(publisher.item, rows), publisher.state())
     return True
 
 
@@ -214,7 +214,7 @@ def _unstored_text(block: Block, conversation: str) -> str:
         )
     except redis.RedisError:
         return ""
-    told = (json.loads(entry.data) for entry in entries if entry.data)
+    events = (json.loads(entry.data) for entry in entries if entry.data)
     return "".join(
-        event.get("source", "") for event in told if event.get("block") == f"b{block.pk}"
+        event.get("source", "") for event in events if event.get("block") == f"b{block.pk}"
     )

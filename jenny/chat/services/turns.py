@@ -265,7 +265,7 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
         parts.append(publisher.gauge(gauge.message, gauge.percent))
     if follower is not None:
         queue_turn(follower.pk)
-    publisher.tell(*parts, publisher.state())
+    publisher.publish(*parts, publisher.state())
     if follower is not None:
         return
     after_turn(turn)

@@ -231,18 +231,18 @@ def back(request: HttpRequest, conversation_id: UUID, ids: str) -> HttpResponse:
     root = chat.workspace.root
     dead = {row.id: row.text for row in suppression.list_tombstones(root)}
     wanted = ids.split(",")
-    told: list[str] = []
+    messages_shown: list[str] = []
     if request.method == "POST":
         actor = Actor("browser", account=chat.workspace.owner_id, reason="brought back")
-        told = [_brought_back(chat, one, actor, is_dead=one in dead) for one in wanted]
+        messages_shown = [_brought_back(chat, one, actor, is_dead=one in dead) for one in wanted]
     kept = {one: found[0].text for one in wanted if (found := archive.find(root, one))}
     rows = [text for one in wanted if (text := kept.get(one) or dead.get(one))]
-    if not rows and not told:
+    if not rows and not messages_shown:
         raise Http404
     context = {
         "conversation": chat,
         "rows": rows,
-        "told": told,
+        "messages_shown": messages_shown,
         "was_forgotten": any(one in dead for one in wanted),
         "rail": conversation_list.rail_of(accounts.account(request), chat.workspace),
     }

@@ -41,7 +41,7 @@ _LARGE = 4 << 20
 
 type Kind = Literal["commit", "tree", "blob"]
 type Write = Callable[[bytes], object]
-type Tell = Callable[[int, int], None]
+type Report = Callable[[int, int], None]
 
 
 def reachable(repo: Objects, tips: Mapping[str, str]) -> dict[str, Kind]:
@@ -82,7 +82,7 @@ def reachable(repo: Objects, tips: Mapping[str, str]) -> dict[str, Kind]:
 
 
 def write_bundle(
-    repo: Objects, tips: Mapping[str, str], out: Write, tell: Tell | None = None
+    repo: Objects, tips: Mapping[str, str], out: Write, report: Report | None = None
 ) -> None:
     """Write a bundle of the references *tips*. *tell* gets the objects written, and their total.
 
@@ -93,7 +93,7 @@ def write_bundle(
     lines = [f"{sha} {name}\n" for name, sha in sorted(tips.items())]
     out(SIGNATURE + "".join(lines).encode("ascii") + b"\n")
     digest = hashlib.sha1(usedforsecurity=False)
-    for piece in _pack(repo, objects, tell or _silent):
+    for piece in _pack(repo, objects, report or _silent):
         digest.update(piece)
         out(piece)
     out(digest.digest())
@@ -102,7 +102,7 @@ def write_bundle(
 def _silent(done: int, total: int) -> None: ...
 
 
-def _pack(repo: Objects, objects: Mapping[str, Kind], tell: Tell) -> Iterator[bytes]:
+def _pack(repo: Objects, objects: Mapping[str, Kind], report: Report) -> Iterator[bytes]:
     yield _PACK_HEAD + len(objects).to_bytes(4)
     unpacked = 0
     for done, (sha, kind) in enumerate(objects.items()):
@@ -110,7 +110,7 @@ def _pack(repo: Objects, objects: Mapping[str, Kind], tell: Tell) -> Iterator[by
         # Once the whole is large, no object is compressed so far that a reader takes it for a zip
         # bomb.
         yield from _one(repo, sha, kind, 0.02 if unpacked > FREE_RATIO_BYTES // 2 else 0.0)
-        tell(done, len(objects))
+        report(done, len(objects))
 
 
 def _one(repo: Objects, sha: str, kind: Kind, least: float) -> Iterator[bytes]:

@@ -255,11 +255,11 @@ class Backup:
         """Read every encrypted byte once. :raises BackupUnreadable: one of them is wrong."""
         if self._opened is not None:
 
-            def tell(done: int, total: int) -> None:
+            def report(done: int, total: int) -> None:
                 if progress is not None:
                     progress(done, total, "The file is decrypted and checked.")
 
-            self._opened.verify(tell)
+            self._opened.verify(report)
 
     def check_files(self, progress: Progress = None) -> None:
         """Unpack every file of the workspace, without writing it anywhere.

@@ -206,7 +206,7 @@ def _share(data: bytes) -> float:
 
 type Row = Mapping[str, Any]
 type Progress = Callable[[int, int, str], None] | None
-type Tell = Callable[[int, str], None]
+type Report = Callable[[int, str], None]
 
 
 @dataclass(frozen=True)
@@ -239,15 +239,15 @@ def write_backup(
     half = max(contents.shot.size, 1)
     whole = 2 * half if contents.with_history else half
 
-    def tell(done: int, doing: str) -> None:
+    def report(done: int, doing: str) -> None:
         if progress is not None:
             progress(min(done, whole), whole, doing)
 
     with Archive(sink) as archive:
-        manifest = _files(archive, contents, manifest, tell)
+        manifest = _files(archive, contents, manifest, report)
         counts: dict[str, int] = {}
         for name, rows in contents.tables.items():
-            tell(half, "Conversations and ledgers are written.")
+            report(half, "Conversations and ledgers are written.")
             counts[name] = archive.lines(name, _counted(rows, counts))
         manifest = replace(
             manifest,
@@ -256,12 +256,12 @@ def write_backup(
             messages=counts.get("kind message", 0),
         )
         if contents.with_history:
-            manifest = _history(archive, contents, manifest, tell)
+            manifest = _history(archive, contents, manifest, report)
         archive.close(manifest)
     return manifest
 
 
-def _files(archive: Archive, contents: Contents, manifest: Manifest, tell: Tell) -> Manifest:
+def _files(archive: Archive, contents: Contents, manifest: Manifest, report: Report) -> Manifest:
     repo, shot, places = contents.repo, contents.shot, Places()
     left_out = [row.message for row in reader.read_skipped(repo, shot)]
     done = files = 0
@@ -277,7 +277,7 @@ def _files(archive: Archive, contents: Contents, manifest: Manifest, tell: Tell)
                 when=row.modified,
             )  # fmt: skip
             done, files = done + size, files + 1
-            tell(done, f"{sized(done)} of {sized(shot.size)} of files are written.")
+            report(done, f"{sized(done)} of {sized(shot.size)} of files are written.")
     return replace(manifest, files=files, size=done, left_out=tuple(left_out))
 
 
@@ -305,11 +305,11 @@ def _counted(rows: Iterable[Row], counts: dict[str, int]) -> Iterable[Row]:
         yield row
 
 
-def _history(archive: Archive, contents: Contents, manifest: Manifest, tell: Tell) -> Manifest:
+def _history(archive: Archive, contents: Contents, manifest: Manifest, report: Report) -> Manifest:
     repo, half = contents.repo, max(contents.shot.size, 1)
 
-    def told(done: int, total: int) -> None:
-        tell(half + half * done // total, "Earlier states are written.")
+    def report_progress(done: int, total: int) -> None:
+        report(half + half * done // total, "Earlier states are written.")
 
     shots = {name: sha for name, sha in repo.refs(REFS).items() if bundles.REF.fullmatch(name)}
     if len(shots) > MOST_REFS:
@@ -317,7 +317,7 @@ def _history(archive: Archive, contents: Contents, manifest: Manifest, tell: Tel
             f"The workspace has more than {MOST_REFS:,} snapshots, which a backup cannot hold. "
             "None was made. Delete some, or export without the history."
         )
-    archive.stream(SNAPSHOTS, lambda out: bundles.write_bundle(repo, shots, out, told))
+    archive.stream(SNAPSHOTS, lambda out: bundles.write_bundle(repo, shots, out, report_progress))
     versions = 0
     if contents.git_dir is not None:
         with Objects(contents.git_dir) as store:

@@ -255,14 +255,14 @@ def check_snapshots(store: Store) -> Iterator[str]:
         return
     with store.open() as repo:
         ids = store.ids()
-        shallow, told = _Look(repo, deep=False), 0
+        shallow, reported = _Look(repo, deep=False), 0
         for name in reversed(ids):
             try:
                 shot = store.get(repo, name)
                 look = _Look(repo, deep=True) if name == ids[-1] else shallow
                 for message in look.at(shot):
-                    told += 1
-                    if told > MOST_FAULTS:
+                    reported += 1
+                    if reported > MOST_FAULTS:
                         yield "More is damaged than is named here."
                         return
                     yield message

@@ -222,11 +222,11 @@ class Plan:
 
     @property
     def forecast(self) -> str:
-        told = self._told(("gets its old content back", "comes back", "is deleted"), is_verb=True)
+        text = self._told(("gets its old content back", "comes back", "is deleted"), is_verb=True)
         if self.same and not self.is_nothing:
             stays = "1 file stays as it is" if self.same == 1 else f"{self.same:,} files stay"
-            told += f" {stays}."
-        return told
+            text += f" {stays}."
+        return text
 
     def _told(self, verbs: tuple[str, str, str], *, is_verb: bool = False) -> str:
         rows = zip((self.changed, self.added, self.removed), verbs, strict=True)
@@ -237,9 +237,9 @@ class Plan:
         ]
         if not parts:
             return "Every file is as it was then."
-        told = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+        text = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
         size = self.size
-        return f"{told} ({sized(size)} written)." if size and not is_verb else f"{told}."
+        return f"{text} ({sized(size)} written)." if size and not is_verb else f"{text}."
 
 
 _MANY = {

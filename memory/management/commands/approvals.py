@@ -88,10 +88,10 @@ def _which(verb: CommandParser) -> None:
 def _list(workspace: Workspace, options: Answer) -> Answer:
     look = approvals.decided if options["decided"] else approvals.waiting
     rows = look(workspace, run_id=options["run"])
-    told = "\n\n".join(map(_told, rows)) or "Nothing waits for approval."
+    sentence = "\n\n".join(map(_told, rows)) or "Nothing waits for approval."
     if options["decided"] and not rows:
-        told = "Nothing was decided."
-    return {"message": told, "hunks": [_facts(row) for row in rows]}
+        sentence = "Nothing was decided."
+    return {"message": sentence, "hunks": [_facts(row) for row in rows]}
 
 
 def _accept(workspace: Workspace, options: Answer) -> Answer:
@@ -156,11 +156,11 @@ def _told_of(outcomes: Sequence[tuple[int, DecisionOutcome]]) -> Answer:
         CommandError: one of them could not be applied.
     """
     lines = [f"{number}: {made.message}" for number, made in outcomes]
-    told = "\n".join(lines) or "Nothing waits for approval."
+    sentence = "\n".join(lines) or "Nothing waits for approval."
     if not all(made.ok for _, made in outcomes):
-        raise CommandError(told)
+        raise CommandError(sentence)
     return {
-        "message": told,
+        "message": sentence,
         "outcomes": [
             {"number": number, "message": made.message, "offered": list(made.offered)}
             for number, made in outcomes
@@ -182,9 +182,9 @@ def _skills(workspace: Workspace, options: Answer) -> Answer:
         return _one(
             approvals.approve_skill(workspace, found.path, found.version, account=owner, kind=_KIND)
         )
-    told = "\n".join(f"{row.name}: {row.description} — {row.path}" for row in rows)
+    sentence = "\n".join(f"{row.name}: {row.description} — {row.path}" for row in rows)
     return {
-        "message": told or "No skill waits to be allowed.",
+        "message": sentence or "No skill waits to be allowed.",
         "skills": [_skill_facts(row) for row in rows],
     }
 
@@ -196,8 +196,8 @@ def _prunes(workspace: Workspace, options: Answer) -> Answer:
     if (run := options["dismiss"]) is not None:
         return _one(approvals.dismiss(workspace, run, account=owner, kind=_KIND))
     rows = approvals.large_prunes(workspace)
-    told = "\n\n".join(map(_prune_told, rows)) or "No run took much out of a file."
-    return {"message": told, "prunes": [asdict(row) for row in rows]}
+    sentence = "\n\n".join(map(_prune_told, rows)) or "No run took much out of a file."
+    return {"message": sentence, "prunes": [asdict(row) for row in rows]}
 
 
 def _one(made: DecisionOutcome) -> Answer:

@@ -55,12 +55,12 @@ class Command(JSONCommand):
                     return _rehearsed(workspace, as_json=options["as_json"])
                 before = _files(workspace)
                 run = _carried_out(workspace)
-                told = facts_of(run, before, _files(workspace))
+                result = facts_of(run, before, _files(workspace))
         except valkey.ValkeyProblem as problem:
             raise CommandError(problem.message) from problem
         if run.status not in GOOD and not options["as_json"]:
-            raise CommandError(told["message"])
-        return told
+            raise CommandError(result["message"])
+        return result
 
 
 def _rehearsed(workspace: Workspace, *, as_json: bool) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def _rehearsed(workspace: Workspace, *, as_json: bool) -> dict[str, Any]:
     ok = found.status not in dream_runs.FAILED_STATUSES
     if not ok and not as_json:
         raise CommandError(found.message)
-    told = found.json if as_json else {}
-    return told | {
+    result = found.json if as_json else {}
+    return result | {
         "ok": ok,
         "dry_run": True,
         "message": found.message if as_json else "\n".join(_lines(found)),

@@ -42,19 +42,19 @@ class Command(JSONCommand):
         if bool(text.strip()) + bool(options["list"]) + bool(options["lift"]) != 1:
             message = "Say what is to be forgotten, or use --list or --lift ID."
             raise CommandError(message)
-        told: dict[str, Any] = {"workspace": workspace.slug}
+        result: dict[str, Any] = {"workspace": workspace.slug}
         try:
             if options["list"]:
                 rows = suppression.list_tombstones(workspace.root)
                 lines = "\n".join(f"{row.id}  {row.day}  {_short(row)}" for row in rows)
-                told |= {"message": lines or "Nothing is forgotten."}
-                return told | {"forgotten": [_facts(row) for row in rows]}
+                result |= {"message": lines or "Nothing is forgotten."}
+                return result | {"forgotten": [_facts(row) for row in rows]}
             if options["lift"]:
                 lifted = forgotten_facts.lift(workspace, options["lift"], actor)
                 row = lifted.tombstone
                 sentence = f"Not forgotten any more: {_short(row)}{lifted.more}"
                 shown_again = {"entries": list(lifted.entries)}
-                return told | {"message": sentence, "lifted": _facts(row)} | shown_again
+                return result | {"message": sentence, "lifted": _facts(row)} | shown_again
             if options["line"]:
                 done = suppression.forget_lines(workspace.root, text, options["line"], actor)
             else:
@@ -69,7 +69,7 @@ class Command(JSONCommand):
         changed = [{"path": row.path, "old": row.old, "new": row.new} for row in done.lines]
         shown = [f"{row.path}: {suppression.describe(row)}" for row in done.lines]
         sentence = "\n".join([done.message, *shown])
-        return told | {
+        return result | {
             "message": sentence,
             "ids": list(done.ids),
             "removed": removed,

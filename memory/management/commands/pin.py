@@ -30,7 +30,7 @@ class Command(JSONCommand):
     def answer(self, **options: Any) -> dict[str, Any]:
         workspace = workspace_called(options["workspace"])
         actor = Actor("command", account=workspace.owner_id)
-        told: dict[str, Any] = {"workspace": workspace.slug}
+        result: dict[str, Any] = {"workspace": workspace.slug}
         place = options["place"]
         if not place and not options["list"]:
             message = "Say which line: FILE:LINE, such as USER.md:12. Or use --list."
@@ -39,15 +39,18 @@ class Command(JSONCommand):
             if options["list"]:
                 rows = pins.pins(workspace.root, place.rpartition(":")[0] or place)
                 lines = "\n".join(map(_line, rows)) or "Nothing is pinned."
-                return told | {"message": lines, "pins": [_facts(row) for row in rows]}
+                return result | {"message": lines, "pins": [_facts(row) for row in rows]}
             path, line = _place(place)
             if options["remove"]:
                 row = pins.unpin(workspace.root, path, line, actor)
-                return told | {"message": f"Not pinned any more: {_line(row)}", "pin": _facts(row)}
+                return result | {
+                    "message": f"Not pinned any more: {_line(row)}",
+                    "pin": _facts(row),
+                }
             row = pins.pin(workspace.root, path, line, actor)
         except WorkspaceError as error:
             raise CommandError(error.message) from error
-        return told | {"message": f"Pinned: {_line(row)}", "pin": _facts(row)}
+        return result | {"message": f"Pinned: {_line(row)}", "pin": _facts(row)}
 
 
 def _place(text: str) -> tuple[str, int]:

@@ -193,8 +193,8 @@ def _plan(plan: UndoPlan) -> Answer:
 
 def _told(done: Undone) -> str:
     if not done.written:
-        told = ["Nothing to do: every file is already as it was before that version."]
-        return "\n".join([*told, *_left_out_told(done.plan)])
+        listed = ["Nothing to do: every file is already as it was before that version."]
+        return "\n".join([*listed, *_left_out_told(done.plan)])
     end = f"The new version is {done.version.short}." if done.version else done.problem
     kept = [f"Kept first, in a version of its own: {row.short}." for row in done.pending]
     return "\n".join([_plan_told(done.plan, ""), *kept, end])

@@ -43,9 +43,9 @@ class Command(JSONCommand):
             row = workspaces.create(owner, name, attach=attach)
         except (WorkspaceRefused, WorkspaceError) as error:
             raise CommandError(error.message) from error
-        told = f"“{row.name}” is made. Its folder is {row.root}."
+        sentence = f"“{row.name}” is made. Its folder is {row.root}."
         return {
-            "message": f"{told} {first_run.describe_beside(row)}".rstrip(),
+            "message": f"{sentence} {first_run.describe_beside(row)}".rstrip(),
             "workspace": row.slug,
             "name": row.name,
             "folder": str(row.root),

@@ -42,12 +42,12 @@ class Command(JSONCommand):
             return {**facts, "deleted": False, "message": said}
         try:
             with valkey.for_command(settings.JENNY_DATA):
-                told = workspaces.delete(row)
+                done = workspaces.delete(row)
         except (WorkspaceRefused, valkey.ValkeyProblem) as error:
             raise CommandError(error.message) from error
         said = (
             f"“{row.name}” is deleted, with {inside.message}. For {_KEPT_FOR} it can be brought "
-            f"back: python manage.py delete_workspace {row.slug} --bring-back. {told}"
+            f"back: python manage.py delete_workspace {row.slug} --bring-back. {done}"
         )
         return {**facts, "deleted": True, "message": said.strip()}
 

@@ -111,7 +111,7 @@ def work(job: Job) -> jobs.JobEnd:
             place.file,
             file_key=file_key,
             with_history=bool(job.arguments.get("history", True)),
-            progress=storage.telling(job),
+            progress=storage.job_progress(job),
         )
         place.note(made=manifest.made)
     except BaseException:

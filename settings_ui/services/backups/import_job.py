@@ -69,7 +69,7 @@ def work(job: Job) -> jobs.JobEnd:
     place.hold()
     try:
         key = key_of(place, take=True)
-        done = run(job, place.file, key, place.path, progress=storage.telling(job))
+        done = run(job, place.file, key, place.path, progress=storage.job_progress(job))
     except BaseException:
         if "undoing" not in job.arguments:
             place.drop()
@@ -111,7 +111,9 @@ def _checked(job: Job, place: Place) -> jobs.JobEnd:
         place.drop()
         raise
     try:
-        found = run_check(_target(job), place.file, key, place.path, progress=storage.telling(job))
+        found = run_check(
+            _target(job), place.file, key, place.path, progress=storage.job_progress(job)
+        )
     except BaseException:
         place.drop()
         raise
@@ -200,7 +202,7 @@ def by_command(
 
     def in_place(claimed: Job) -> jobs.JobEnd:
         place.hold()
-        found.append(run(claimed, path, key, place.path, progress=storage.telling(claimed)))
+        found.append(run(claimed, path, key, place.path, progress=storage.job_progress(claimed)))
         return jobs.JobEnd(import_result(found[0], claimed), _result(found[0]))
 
     ended = jobs.run_job(job.pk, in_place)

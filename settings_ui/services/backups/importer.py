@@ -226,10 +226,10 @@ def _files(
     return done
 
 
-def made_at(told: str) -> datetime:
+def made_at(text: str) -> datetime:
     """Return the time at which a backup says it was made; a missing time counts as the oldest."""
     try:
-        when = datetime.fromisoformat(told)
+        when = datetime.fromisoformat(text)
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return datetime.fromtimestamp(0, UTC)

@@ -188,8 +188,8 @@ def preview(workspace: Workspace | None, found: Checked) -> Preview:
         made = found.manifest
         files = f"{counted(made.files, 'file')} ({sized(made.size)}) come into a new workspace."
         new = len(fetched.refs) if fetched else 0
-        told = (*list_warnings(found.backup), *made.left_out)
-        return Preview(made, "", files, counts, new, (), told)
+        warnings = (*list_warnings(found.backup), *made.left_out)
+        return Preview(made, "", files, counts, new, (), warnings)
     prepared = prepared_for(workspace, found)
     store = store_of(workspace)
     plan = prepared.plan
@@ -267,8 +267,8 @@ def _more(count: int) -> tuple[str, ...]:
 
 def _told(prepared: Prepared) -> Iterator[tuple[str, tuple[str, ...]]]:
     if rows := left_out(prepared):
-        told = tuple(f"{path}: {text}" for path, text, _ in rows[:_NAMED])
-        yield ("Stays away, as you had it forgotten", told)
+        warnings = tuple(f"{path}: {text}" for path, text, _ in rows[:_NAMED])
+        yield ("Stays away, as you had it forgotten", warnings)
     if prepared.plan.left:
         yield ("Left as it is", tuple(row.message for row in prepared.plan.left[:_NAMED]))
 
@@ -281,20 +281,20 @@ _NAMED_HOSTS = 10
 def list_warnings(backup: Backup) -> tuple[str, ...]:
     """Return the warnings about a checked backup, whoever made it."""
     sizes = {row.path: row.size for row in backup.rows() if not row.is_folder}
-    told = []
+    warnings = []
     if 0 < sizes.get(_SETTINGS, 0) <= _MOST_BYTES and (hosts := _hosts(backup)):
         more = f" and {len(hosts) - _NAMED_HOSTS} more" if len(hosts) > _NAMED_HOSTS else ""
         named = ", ".join(hosts[:_NAMED_HOSTS]) + more
-        told.append(
+        warnings.append(
             f"Its settings come along: models may be asked at {named}. "
             "Continue only if you know these servers: conversations and the memory are sent there."
         )
     if any(sizes.get(path) for path in (consents.PATH, skills.APPROVALS_PATH)):
-        told.append(
+        warnings.append(
             "What Jenny may change by herself, and which skills are read in every conversation, "
             "comes along, too. Settings → Skills shows it and takes it back."
         )
-    return tuple(told)
+    return tuple(warnings)
 
 
 def _hosts(backup: Backup) -> list[str]:

@@ -257,28 +257,28 @@ WHOLE = 1_000
 type Progress = Callable[[int, int, str], None]
 
 
-def telling(job: Job) -> Progress:
+def job_progress(job: Job) -> Progress:
     """Return a callback that stores progress no more often than a page shows it."""
     last = 0.0
 
-    def tell(step: int, steps: int, doing: str) -> None:
+    def report(step: int, steps: int, doing: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= _SECONDS or step >= steps:
             last = now
             job.progress(WHOLE * step // steps if steps else job.step, WHOLE, doing)
 
-    return tell
+    return report
 
 
 def part(progress: Progress, start: int, end: int) -> Progress:
     """Map the progress of one step to the range *start* to *end* of ``WHOLE``."""
 
-    def tell(step: int, steps: int, doing: str) -> None:
+    def report(step: int, steps: int, doing: str) -> None:
         done = (end - start) * min(step, steps) // steps if steps else 0
         progress(start + done, WHOLE, doing)
 
-    return tell
+    return report
 
 
 def is_gone(job: Job) -> bool:

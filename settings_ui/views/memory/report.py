@@ -128,7 +128,7 @@ def steps(run: DreamRun) -> list[Step]:
 
 
 def report(ctx: WorkspaceContext, run: DreamRun) -> Report:
-    told = run.report if isinstance(run.report, dict) else {}
+    stored = run.report if isinstance(run.report, dict) else {}
     parts, problem = _parts(ctx, run)
     review = run.review if isinstance(run.review, dict) else {}
     writes = [
@@ -136,16 +136,16 @@ def report(ctx: WorkspaceContext, run: DreamRun) -> Report:
             _write(row, review.get("report") or {}, by_review=True)
             for row in review.get("writes", ())
         ),
-        *(_write(row, told) for row in run.writes),
+        *(_write(row, stored) for row in run.writes),
     ]
     found = Report(
         entries=tuple(_read(ctx.row, run)),
         landed=tuple(row for row in writes if row.ok),
         refused=tuple(row for row in writes if not row.ok),
         parts=parts,
-        moved=(*(review.get("moved") or ()), *(told.get("moved") or ())),
-        archived=_archived(run, told),
-        diff="" if parts else str(told.get("diff") or ""),
+        moved=(*(review.get("moved") or ()), *(stored.get("moved") or ())),
+        archived=_archived(run, stored),
+        diff="" if parts else str(stored.get("diff") or ""),
         problem=problem,
         to_offer=0,
         is_staged=run.status == "waiting",
@@ -213,8 +213,8 @@ def _read(workspace: Workspace, run: DreamRun) -> Iterable[Read]:
         )
 
 
-def _write(row: dict[str, Any], told: dict[str, Any], *, by_review: bool = False) -> Write:
-    still = {(one.get("path"), one.get("rule")) for one in told.get("refused") or ()}
+def _write(row: dict[str, Any], stored: dict[str, Any], *, by_review: bool = False) -> Write:
+    still = {(one.get("path"), one.get("rule")) for one in stored.get("refused") or ()}
     return Write(
         path=row["path"],
         ok=row["ok"],
@@ -229,9 +229,9 @@ def _write(row: dict[str, Any], told: dict[str, Any], *, by_review: bool = False
     )
 
 
-def _archived(run: DreamRun, told: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+def _archived(run: DreamRun, stored: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     review = run.review.get("report", {}) if isinstance(run.review, dict) else {}
-    rows = (*(review.get("archived") or ()), *(told.get("archived") or ()))
+    rows = (*(review.get("archived") or ()), *(stored.get("archived") or ()))
     known = {row["id"]: row for row in rows}
     ids = dict.fromkeys([*known, *run.archived])
     return tuple(known.get(one, {"id": one, "text": "", "source": ""}) for one in ids)

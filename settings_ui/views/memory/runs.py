@@ -411,7 +411,7 @@ def _file(step: Step) -> dict[str, Any]:
             f"This file was changed since (+{counts.added} −{counts.removed} lines), and that "
             "goes, too. An earlier state keeps it."
         )
-    return {"step": step, "told": later, "difference": difference(step.found, step.wanted)}
+    return {"step": step, "explanation": later, "difference": difference(step.found, step.wanted)}
 
 
 def _outcome(done: Undone, *, is_again: bool, redo: str) -> str:

@@ -45,9 +45,9 @@ class Command(JSONCommand):
         password = read_password(Account(username=name))
         account = Account.objects.make_account(name, password, zone, attach=attach)
         workspace = access.made_workspace(account)
-        told = f"{account.username} can log in. The workspace is {workspace.root}."
+        message = f"{account.username} can log in. The workspace is {workspace.root}."
         return {
-            "message": f"{told} {first_run.describe_beside(workspace)}".rstrip(),
+            "message": f"{message} {first_run.describe_beside(workspace)}".rstrip(),
             "username": account.username,
             "workspace": workspace.slug,
         }

@@ -47,18 +47,18 @@ class Command(JSONCommand):
         owner = Account.objects.make_owner(name, password, zone, attach=attach)
         first_run.forget_token(settings.JENNY_DATA)
         workspace = access.made_workspace(owner)
-        told = f"{owner.username} is the owner. The workspace is {workspace.root}."
+        message = f"{owner.username} is the owner. The workspace is {workspace.root}."
         if attach:
-            told += " Its files are as they were."
+            message += " Its files are as they were."
         if beside := first_run.describe_beside(workspace):
-            told += f" {beside}"
+            message += f" {beside}"
         elif others := first_run.list_folders():
-            told += (
+            message += (
                 f" Folders of no workspace: {', '.join(others)}. To use one, run: "
                 f"python manage.py create_workspace {others[0]} --attach"
             )
         return {
-            "message": told,
+            "message": message,
             "attached": attach,
             "username": owner.username,
             "workspace": workspace.slug,

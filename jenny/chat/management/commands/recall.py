@@ -35,13 +35,13 @@ class Command(JSONCommand):
     def answer(self, **options: Any) -> dict[str, Any]:
         workspace = workspace_called(options["workspace"])
         query = " ".join(options["query"])
-        told: dict[str, Any] = {"workspace": workspace.slug}
+        result: dict[str, Any] = {"workspace": workspace.slug}
         try:
             if options["bring_back"]:
                 actor = Actor("command", account=workspace.owner_id)
                 done = archive.bring_back(workspace.root, query, actor)
                 place = {"path": done.path, "line": done.line, "landed": done.landed}
-                return told | {"message": done.message, "fact": _fact(done.item)} | place
+                return result | {"message": done.message, "fact": _fact(done.item)} | place
             most = max(options["limit"], 1)
             found = recall.recall(workspace.root, query, search_all(workspace), most=most)
             entries = _entries(workspace.root, [row.anchor for row in found.entries])
@@ -49,7 +49,7 @@ class Command(JSONCommand):
             raise CommandError(error.message) from error
         if not found.found:
             raise CommandError(format_plain(found))
-        return told | {
+        return result | {
             "message": "\n".join(_line(row, found.standing) for row in found.found),
             "facts": [_fact(row) for row in found.facts],
             "entries": entries,
