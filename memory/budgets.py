@@ -57,13 +57,18 @@ class Gauge:
         return f"{self.file.path}: {self.chars:,} of {self.budget:,} characters ({share} %)"
 
 
+def budget_of(settings: config.Config, file: files.MemoryFile) -> int:
+    """Return the characters that Dream may fill the file to; 0: no limit."""
+    value = settings.values[file.budget_key]
+    return value if isinstance(value, int) else 0
+
+
 def gauge(root: Path) -> tuple[Gauge, ...]:
     """Measure every memory file on disk."""
     real = paths.real_root(root)
     settings = config.load_config(real)
     return tuple(
-        Gauge(file, _measured(real, file), settings.get(file.budget_key))
-        for file in files.MEMORY_FILES
+        Gauge(file, _measured(real, file), budget_of(settings, file)) for file in files.MEMORY_FILES
     )
 
 
@@ -86,7 +91,7 @@ def guard(change: Change) -> None:
     file = files.memory_file(change.workspace, change.path)
     if file is None:
         return
-    budget = config.load_config(change.workspace).get(file.budget_key)
+    budget = budget_of(config.load_config(change.workspace), file)
     size = characters(change.new)
     if not budget or size <= budget or size < characters(change.old):
         return

@@ -19,6 +19,7 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.write_rules import Change
 from memory import (
     artifacts,
+    budgets,
     consents,
     dream_guide,
     files,
@@ -253,7 +254,7 @@ SETTINGS = "Settings → Memory updates"
 def check_memory(root: Path, *, repair: bool) -> Iterator[Finding]:  # noqa: ARG001  (nothing to repair)
     settings = config.load_config(root)
     for file in files.MEMORY_FILES:
-        yield from _text(root, file.path, settings.get(file.budget_key))
+        yield from _text(root, file.path, budgets.budget_of(settings, file))
         yield from _lines(root, file.path)
     yield from _text(root, files.INSTRUCTIONS, 0)
     yield from _text(root, files.GUIDE, dream_guide.MAX_CHARS)

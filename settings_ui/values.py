@@ -55,8 +55,8 @@ def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> 
     return [
         Row(
             field=one,
-            text=asked.typed.get(one.key, text_of(found.get(one.key))),
-            was=text_of(found.get(one.key)),
+            text=asked.typed.get(one.key, text_of(found.values[one.key])),
+            was=text_of(found.values[one.key]),
             default=_in_words(one, one.default),
             range=one.range,
             problem=asked.problems.get(one.key, ""),
@@ -94,7 +94,7 @@ def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) ->
 def write_into(data: Raw, found: Config, values: Mapping[str, Value]) -> None:
     """Store *values* in the file's object, except those that it has already."""
     for key, value in values.items():
-        if found.get(key) == value and type(found.get(key)) is type(value):
+        if found.values[key] == value and type(found.values[key]) is type(value):
             continue
         *folders, name = key.split(".")
         place = data
@@ -111,7 +111,7 @@ def changed(before: Config, after: Config, values: Iterable[str]) -> list[str]:
     found = []
     for key in values:
         one = config.BY_KEY[key]
-        old, new = before.get(key), after.get(key)
+        old, new = before.values[key], after.values[key]
         if old != new:
             found.append(f"{one.label}: {_in_words(one, old)} → {_in_words(one, new)}")
     return found
@@ -126,7 +126,7 @@ def text_of(value: Value) -> str:
 def _choices(found: Config, one: Field) -> tuple[tuple[str, str], ...]:
     if one.kind != "preset":
         return one.choices
-    current = found.get(one.key)
+    current = found.values[one.key]
     names = sorted({*found.presets, *([str(current)] if current else [])})
     return (("", "The main model"), *((name, name) for name in names))
 

@@ -155,7 +155,7 @@ def choose(config: Config, name: str, origins: Collection[str], env: Environment
 
     :raises UnknownPreset: *name* does not exist.
     """
-    default = str(config.get("agents.defaults.model") or "").strip()
+    default = str(config.agents.defaults.model or "").strip()
     wanted = "" if name == DEFAULT else name
     if wanted and wanted not in config.presets and wanted not in RESERVED:
         raise UnknownPreset(wanted)
@@ -200,16 +200,14 @@ def menu(config: Config, env: Environment) -> list[Choice]:
 
 
 def _preset(config: Config, name: str, row: PresetConfig, env: Environment) -> Preset:
-    max_tokens = row.max_tokens or config.get("agents.defaults.maxTokens")
+    max_tokens = row.max_tokens or config.agents.defaults.max_tokens
     return Preset(
         name=name,
         model=row.model or env.model or suggested_model(),
         base_url=row.base_url or env.base_url,
         max_tokens=max_tokens,
         temperature=(
-            config.get("agents.defaults.temperature")
-            if row.temperature is None
-            else row.temperature
+            config.agents.defaults.temperature if row.temperature is None else row.temperature
         ),
         thinking=_thinking(row.thinking, max_tokens),
         prices=_prices(row),
@@ -231,8 +229,8 @@ def _environment_preset(config: Config, model: str, env: Environment) -> Preset:
         name=ENVIRONMENT,
         model=model or suggested_model(),
         base_url=env.base_url,
-        max_tokens=config.get("agents.defaults.maxTokens"),
-        temperature=config.get("agents.defaults.temperature"),
+        max_tokens=config.agents.defaults.max_tokens,
+        temperature=config.agents.defaults.temperature,
     )
 
 

@@ -215,7 +215,7 @@ def fixed_cost(
 
 
 def _identity(request: _Request) -> Block:
-    language = config.load_config(request.root).get("agents.defaults.language")
+    language = config.load_config(request.root).agents.defaults.language
     if language:
         words = f"Answer in the language “{language}”, unless the person asks for another."
     else:

@@ -61,11 +61,11 @@ def toolbox_for(
     workspace = open_workspace(
         root, actor, within=wiki_project.folder_of(project) if project else ""
     )
-    wanted = settings.get("agents.defaults.timezone") or zone
+    wanted = settings.agents.defaults.timezone or zone
     context = ToolContext(
         workspace,
         watch=watch,
-        max_result_chars=settings.get("agents.defaults.maxToolResultChars"),
+        max_result_chars=settings.agents.defaults.max_tool_result_chars,
         zone=str(zone_of(wanted)),
         search=search,
         shipped={} if project else skills.shipped_files(),

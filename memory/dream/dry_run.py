@@ -23,7 +23,6 @@ from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions import tracked_files
 from memory import files, skills
 from memory.approvals import overlay
-from memory.approvals.values import SETTING
 from memory.dream import model_turn, outcome, prompt, run
 from memory.dream.batch import EntryLists, choose_batch
 from memory.dream.report import run_message, why_nothing
@@ -187,7 +186,9 @@ def estimate_run(
                 limits=model_turn.run_limits(job.config, used_today=0),
             )
     first = counted or estimate(system.text + str(schemas)) + estimate_messages([message])
-    due = outcome.review_due(outcome.load_counters(job.root), job.config.get(_EVERY))
+    due = outcome.review_due(
+        outcome.load_counters(job.root), job.config.agents.defaults.dream.review_every_runs
+    )
     sent = past.steps * first * (_WITH_REVIEW if due else 1) + past.steps * past.written / 2
     usage = Usage(input=round(sent), output=round(past.written * (2 if due else 1)))
     prices = provider.preset.prices if provider else None
@@ -323,7 +324,7 @@ def _archived(done: RunResult) -> Iterator[str]:
 
 def _put_in(root: Path, folder: Path) -> None:
     """Let what waits for approval stand in the copy, where nothing waits any more."""
-    if config.load_config(root).get(SETTING) == "off":
+    if config.load_config(root).agents.defaults.dream.approve == "off":
         return
     found = overlay.waiting(root)
     for path in dict.fromkeys([*files.BY_PATH, *(row.path for row in found.staged)]):

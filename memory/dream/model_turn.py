@@ -35,7 +35,7 @@ _WORTH_NAMING = 4_000
 
 def window_of(config: Config, provider: Provider | None = None) -> int:
     """Return the model's context window in tokens: the setting, or what its server said lately."""
-    window: int = config.get("agents.defaults.contextWindowTokens")
+    window: int = config.agents.defaults.context_window_tokens
     known = provider.window if provider else None
     return min(window, known) if known else window
 
@@ -87,9 +87,9 @@ def run_limits(
     """A run's limits. *used_today*: tokens that the day's runs of the workspace used before it;
     *used* and *steps*: what itself has taken so far."""
     return Limits(
-        max_steps=max(config.get(f"{_DREAM}.maxStepsPerRun") - steps, 1),
+        max_steps=max(config.agents.defaults.dream.max_steps_per_run - steps, 1),
         max_run_tokens=_tokens(config, used_today, used),
-        seconds=float(config.get(f"{_DREAM}.maxSecondsPerRun")),
+        seconds=float(config.agents.defaults.dream.max_seconds_per_run),
         max_result_chars=result_chars,
     )
 
@@ -109,12 +109,12 @@ def review_limits(config: Config, *, used_today: int) -> Limits:
 
 def deadline_seconds(config: Config) -> float:
     """After how long a run is over whatever it does, and its claim ends."""
-    return float(config.get(f"{_DREAM}.maxSecondsPerRun")) + GRACE_SECONDS
+    return float(config.agents.defaults.dream.max_seconds_per_run) + GRACE_SECONDS
 
 
 def day_is_spent(config: Config, used_today: int) -> str:
     """Explain why no further run begins today; empty when one may."""
-    most = config.get(f"{_DREAM}.maxTokensPerDay")
+    most = config.agents.defaults.dream.max_tokens_per_day
     if not most or used_today < most:
         return ""
     return (
@@ -141,8 +141,8 @@ def describe_cap(ending: str, limits_: Limits) -> str:
 
 def _tokens(config: Config, used_today: int, used: int) -> int | None:
     """Return the rest of the run's own limit, or of the day's; ``None``: there is none."""
-    run: int = config.get(f"{_DREAM}.maxTokensPerRun")
-    day: int = config.get(f"{_DREAM}.maxTokensPerDay")
+    run: int = config.agents.defaults.dream.max_tokens_per_run
+    day: int = config.agents.defaults.dream.max_tokens_per_day
     left = [run - used] if run else []
     left += [day - used_today - used] if day else []
     return max(min(left), 1) if left else None

@@ -26,7 +26,7 @@ from jenny.workspace.versions.history import open_history
 from jenny.workspace.versions.messages import UNDO_RUN
 from memory import archive, budgets, files, pins, recall, skills, suppression
 from memory.approvals import overlay
-from memory.approvals.values import SETTING, Waiting
+from memory.approvals.values import Waiting
 from memory.budgets import Gauge
 from memory.dream import rules
 from memory.dream.values import Batch
@@ -388,7 +388,7 @@ def staged_sections(root: Path) -> Iterator[str]:
 
 
 def _waits(root: Path) -> bool:
-    return bool(config.load_config(root).get(SETTING) != "off")
+    return config.load_config(root).agents.defaults.dream.approve != "off"
 
 
 def _staged_line(text: str) -> str:

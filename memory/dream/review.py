@@ -33,7 +33,7 @@ _EVERY = "agents.defaults.dream.reviewEveryRuns"
 
 def review_interval(context: RunContext) -> int:
     """After how many runs a pass is due."""
-    found: int = context.job.config.get(_EVERY)
+    found: int = context.job.config.agents.defaults.dream.review_every_runs
     return found
 
 

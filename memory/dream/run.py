@@ -371,7 +371,7 @@ def _count(context: RunContext, progress: Progress, cause: str) -> None:
     with context.mine():
         before = outcome.load_counters(context.root)
         if done.review is not None and done.review.counts:
-            every = context.job.config.get("agents.defaults.dream.reviewEveryRuns")
+            every = context.job.config.agents.defaults.dream.review_every_runs
             failed = done.review.status == "failed"
             before = outcome.count_review(before, done.review.due, every, failed=failed)
         done.alarms = outcome.raise_alarms(

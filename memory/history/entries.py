@@ -36,7 +36,7 @@ def format_timestamp(local: datetime) -> str:
 
 
 def _name(settings: Config, fallback: str) -> str:
-    return settings.get("agents.defaults.timezone") or fallback or "UTC"
+    return settings.agents.defaults.timezone or fallback or "UTC"
 
 
 type Kind = Literal["summary", "raw", "note"]

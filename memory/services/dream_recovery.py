@@ -199,7 +199,7 @@ def _seen_to(run: DreamRun) -> dict[str, object]:
 def _every(root: Path) -> int:
     """Return after how many runs a review is due; the default when the settings cannot be read."""
     try:
-        every: int = config.load_config(root).get(_EVERY)
+        every: int = config.load_config(root).agents.defaults.dream.review_every_runs
     except WorkspaceError:
         return _DEFAULT
     return every

@@ -74,7 +74,7 @@ class DreamModel:
 
     def _chosen(self) -> Provider:
         workspace = self._workspace
-        name = self._config.get(_OVERRIDE) if self._config else ""
+        name = self._config.agents.defaults.dream.model_override if self._config else ""
         if self._config and (problem := self._config.problems.get(_OVERRIDE)):
             self.notes.append(problem)
         if name:
@@ -181,7 +181,7 @@ def rests_on(workspace: Workspace) -> Callable[[Sequence[str]], tuple[int, ...]]
 
 def used_today(workspace: Workspace, config: Config) -> int:
     """Return the tokens that the workspace's runs used since its midnight."""
-    own = zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    own = zone_of(config.agents.defaults.timezone or workspace.owner.time_zone)
     midnight = datetime.combine(timezone.now().astimezone(own).date(), datetime.min.time(), own)
     rows = DreamRun.objects.filter(workspace=workspace, created_at__gte=midnight)
     every = F("input_tokens") + F("output_tokens") + F("cache_read_tokens")
@@ -253,7 +253,7 @@ def _ended(
 def _sentence(run: DreamRun, done: RunResult, config: Config | None) -> str:
     aside = DreamEntry.Place.SET_ASIDE
     count = DreamEntry.objects.filter(workspace=run.workspace_id, place=aside).count()
-    idle = config.get("agents.defaults.idleCompactAfterMinutes") if config else 0
+    idle = config.agents.defaults.idle_compact_after_minutes if config else 0
     waits = report.why_nothing(idle_minutes=idle, passed=len(done.batch.passed), set_aside=count)
     return report.run_message(
         done.decision, seconds=done.seconds, waits=waits, is_capped=done.is_capped
@@ -341,8 +341,8 @@ def run_dry(workspace: Workspace, *, asks: bool = True) -> DryRunResult:
             found = dry_run.dry_run_in_copy(
                 job,
                 estimate_=estimate,
-                idle_minutes=settings_.get(_IDLE),
-                approves=settings_.get(_APPROVE) != "off",
+                idle_minutes=settings_.agents.defaults.idle_compact_after_minutes,
+                approves=settings_.agents.defaults.dream.approve != "off",
             )
         else:
             found = DryRunResult(

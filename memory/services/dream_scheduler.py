@@ -101,10 +101,10 @@ class Timing:
 def parse_timing(settings: Config, account_zone: str) -> Timing:
     """Parse a workspace's settings; without a zone of its own, the account's counts."""
     return Timing(
-        is_on=settings.get(f"{_D}.dream.enabled"),
-        interval_h=settings.get(f"{_D}.dream.intervalH"),
-        cron=settings.get(f"{_D}.dream.cron") or "",
-        zone=settings.get(f"{_D}.timezone") or account_zone,
+        is_on=settings.agents.defaults.dream.enabled,
+        interval_h=settings.agents.defaults.dream.interval_h,
+        cron=settings.agents.defaults.dream.cron or "",
+        zone=settings.agents.defaults.timezone or account_zone,
     )
 
 

@@ -111,7 +111,7 @@ def snapshot_notices(workspace: Workspace) -> Iterator[Notice]:
     if row.failure:
         text = f"There is no new snapshot of this workspace. {row.failure}"
         yield Notice(key="snapshots:failed", kind="warning", text=text, href="/snapshots/")
-    keep_for = str(config.load_config(workspace.root).get("snapshots.keepFor"))
+    keep_for = str(config.load_config(workspace.root).snapshots.keep_for)
     if retention.keeps_shorter(keep_for, row.agreed_keep_for or "forever"):
         text = "The time for which snapshots are kept was shortened; none goes before you say so."
         yield Notice(

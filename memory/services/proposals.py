@@ -30,7 +30,7 @@ from jenny.workspace.write_rules import Actor, Change
 from memory import facts, files, ledgers, skills
 from memory.approvals import overlay
 from memory.approvals.diff import is_alike
-from memory.approvals.values import SETTING, Kind, Mode, Piece, ProposalAct, Staged, Waiting
+from memory.approvals.values import Kind, Mode, Piece, ProposalAct, Staged, Waiting
 from memory.archive import write_rule
 from memory.facts import Fact
 from memory.history import cursors, reader
@@ -158,7 +158,7 @@ _REJECTED = Prepared(
 
 
 def mode_of(config: Config) -> Mode:
-    mode: Mode = config.get(SETTING)
+    mode: Mode = config.agents.defaults.dream.approve
     return mode
 
 

@@ -202,9 +202,9 @@ def plan(workspace: Workspace, *, now: datetime | None = None, keep_for: str = "
             pinned = frozenset(store.pinned(repo).values())
     return retention.plan_retention(
         shots,
-        keep_for or str(kept.get("snapshots.keepFor")),
+        keep_for or str(kept.snapshots.keep_for),
         now=now or timezone.now(),
-        zone=zone_of(str(kept.get("agents.defaults.timezone") or workspace.owner.time_zone)),
+        zone=zone_of(str(kept.agents.defaults.timezone or workspace.owner.time_zone)),
         pinned=pinned,
     )
 

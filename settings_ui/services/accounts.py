@@ -45,7 +45,7 @@ def set_time_zone(person: Account, zone: str) -> None:
 
 
 def _set_workspace_zone(row: Workspace, zone: str) -> None:
-    named = config.load_config(row.root).get(KEY)
+    named = config.load_config(row.root).agents.defaults.timezone
     if not named or named == zone:
         return
 

@@ -148,7 +148,7 @@ def assign(request: HttpRequest) -> HttpResponse:
     model = request.POST.get("model", "")
     dreams = request.POST.get("modelOverride", "")
     known = {choice.name for choice in endpoints.menu(config, access.environment())}
-    own = str(config.get("agents.defaults.model") or "")
+    own = str(config.agents.defaults.model or "")
     if model not in known | {"", own} or (dreams and dreams not in config.presets):
         messages.error(
             request, "Nothing was saved: one of the models was taken away meanwhile. Choose again."
@@ -245,7 +245,7 @@ def _page(
     uses = _uses(access.workspace(request), config)
     context: dict[str, Any] = {
         "found": found,
-        "dreams": config.get(privacy.OVERRIDE) or "",
+        "dreams": config.agents.defaults.dream.model_override,
         "presets": sorted(config.presets),
         "form": form
         or ConnectionForm(taken=config.presets, origins=stored, environment=environment),
@@ -395,7 +395,7 @@ def _if_removed(workspace: Workspace, config: Config, name: str) -> list[str]:
         notes.append(
             f"It answers in chats now. After that, {model} does, until you choose another."
         )
-    if str(config.get(privacy.OVERRIDE) or "") == name:
+    if config.agents.defaults.dream.model_override == name:
         notes.append("Dream asks it now. After that, Dream asks the model that answers in chats.")
     if count := chosen.get(name, 0):
         notes.append(

@@ -103,7 +103,7 @@ def used_for(
 
     note("", "chat, titles and summaries")
     note("", "tidying of projects")
-    note(str(config.get(OVERRIDE) or ""), "Dream")
+    note(config.agents.defaults.dream.model_override, "Dream")
     for name, count in sorted(chosen.items()):
         note(name, _in_conversations(count))
     return uses
@@ -223,7 +223,7 @@ def _page(request: HttpRequest, workspace: Workspace, problem: str = "") -> Http
         "recipients": rows,
         "message": message(rows),
         "sent": USAGE_KINDS.values(),
-        "is_paused": found.get(usage.PAUSE),
+        "is_paused": found.privacy.pause_model_calls,
         "problem": problem,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK

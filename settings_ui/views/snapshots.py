@@ -166,7 +166,7 @@ def snapshots_page(request: HttpRequest) -> HttpResponseBase:
     some = every[(number - 1) * SNAPSHOTS_LISTED : number * SNAPSHOTS_LISTED]
     minutes = Counter(_minute(shot) for shot in every)
     state = SnapshotState.objects.filter(workspace=ctx.row).first()
-    keep_for = str(config.load_config(ctx.row.root).get("snapshots.keepFor"))
+    keep_for = str(config.load_config(ctx.row.root).snapshots.keep_for)
     context = {
         "rows": [_snapshot_row(ctx, shot, is_alone=minutes[_minute(shot)] == 1) for shot in some],
         "total": len(every),
@@ -330,7 +330,7 @@ def retention_page(request: HttpRequest) -> HttpResponseBase:
     """Show and save the retention. One that deletes snapshots needs ``confirm=yes``."""
     ctx = get_snapshot_context(request)
     found = config.load_config(ctx.row.root)
-    current = str(found.get(KEY))
+    current = found.snapshots.keep_for
     wanted = request.POST.get(KEY, request.GET.get(KEY, current))
     if wanted not in periods.SNAPSHOT_HORIZONS:
         return _retention_page(request, ctx, current, current, problem="Choose one of these.")

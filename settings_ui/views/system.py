@@ -164,7 +164,7 @@ def lines() -> list[plots.AvailabilityLine]:
 def _disk(person: Account, workspace: Workspace, found: Config) -> dict[str, Any]:
     """Return disk usage of the account, and of the instance for its owner."""
     data = settings.JENNY_DATA
-    keep = _HOW_LONG.get(str(found.get(_KEEP_FOR)), "")
+    keep = _HOW_LONG.get(found.snapshots.keep_for, "")
     snapshots = "until you delete them"
     if keep:
         snapshots = f"{keep}, the newest {retention.NEWEST_SNAPSHOTS} always"

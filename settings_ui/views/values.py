@@ -17,7 +17,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
 from jenny.accounts.models import Workspace
-from jenny.accounts.services import usage
 from jenny.chat.models import Conversation, ProjectState, look_again
 from jenny.chat.services import gardener
 from jenny.workspace import config, stat_signature
@@ -117,7 +116,7 @@ def group_page(
             dream_scheduler.keep_schedule(workspace, timezone.now())
             if asked.values.get(accounts.KEY):
                 _let_follow(request, str(asked.values[accounts.KEY]))
-            if _IDLE in asked.values and asked.values[_IDLE] != before.get(_IDLE):
+            if _IDLE in asked.values and asked.values[_IDLE] != before.values[_IDLE]:
                 look_again(workspace)
             _say(request, workspace, before, asked, written=written)
             return redirect(request.path)
@@ -171,7 +170,7 @@ def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) ->
     return {
         **lately,
         "guide": dream_guide.read_guide(workspace.root),
-        "is_paused": found.get(usage.PAUSE),
+        "is_paused": found.privacy.pause_model_calls,
         "times": [moment.astimezone(place) for moment in times],
         "zone": timing.zone,
         **_layers(found, _RUNS, asked),

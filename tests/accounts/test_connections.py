@@ -23,7 +23,7 @@ def test_a_preset_is_written_and_used(tmp_path: Path) -> None:
     assert connections.save_preset(tmp_path, "claude", SONNET, use=True)
     config = load_config(tmp_path)
     assert config.presets["claude"].model == "claude-sonnet"
-    assert config.get("agents.defaults.model") == "claude"
+    assert config.agents.defaults.model == "claude"
 
 
 def test_saving_the_same_again_writes_nothing(tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_a_removed_preset_comes_back_whole(tmp_path: Path) -> None:
     removed = connections.remove(tmp_path, "claude")
     assert removed is not None
     assert load_config(tmp_path).presets == {}
-    assert load_config(tmp_path).get("agents.defaults.model") == ""
+    assert load_config(tmp_path).agents.defaults.model == ""
     assert connections.put_back(tmp_path, removed)
     assert on_disk(tmp_path)["modelPresets"] == written["modelPresets"]
-    assert load_config(tmp_path).get("agents.defaults.model") == "claude"
+    assert load_config(tmp_path).agents.defaults.model == "claude"
 
 
 def test_putting_back_does_not_overwrite(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_from_the_link_to_the_chat(token: str) -> None:
     assert (answer.status_code, answer["Location"]) == (302, "/chat/")
     workspace = Workspace.objects.get()
     assert (workspace.root / "SOUL.md").exists()
-    assert load_config(workspace.root).get("agents.defaults.model") == "demo"
+    assert load_config(workspace.root).agents.defaults.model == "demo"
     assert client.get("/chat/").status_code == 200
 
 
@@ -379,7 +379,7 @@ def test_model_servers_are_found_and_used_with_one_press(
     assert client.post("/setup/model/", form).status_code == 422
     assert client.post("/setup/model/", {**form, "untried": "1"})["Location"] == "/chat/"
     config = load_config(Workspace.objects.get().root)
-    assert config.get("agents.defaults.model") == "qwen3-8b"
+    assert config.agents.defaults.model == "qwen3-8b"
 
 
 def test_the_login_says_how_a_lost_password_is_replaced(token: str) -> None:

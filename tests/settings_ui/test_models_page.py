@@ -150,7 +150,7 @@ def test_choosing_between_models(client: Client, root: Path) -> None:
     for name in ("home", "demo", "second"):
         assert name in said(client, "/settings/models/use", name=name)
         assert row(client, name).is_current
-        assert load_config(root).get("agents.defaults.model") == name
+        assert load_config(root).agents.defaults.model == name
     assert client.post("/settings/models/use", {"name": "gone"}).status_code == 404
 
 
@@ -163,7 +163,7 @@ def test_the_environments_model_can_be_chosen(client: Client, root: Path, settin
     said(client, "/settings/models/use", name="environment")
     assert row(client, "environment").is_current
     assert "sk-env-secret" not in client.get(PAGE).text
-    assert load_config(root).get("agents.defaults.model") == ""
+    assert load_config(root).agents.defaults.model == ""
 
 
 def test_a_wrong_variable_is_told(client: Client, settings: Any) -> None:
@@ -235,7 +235,7 @@ def test_a_name_is_made_from_the_model(client: Client, root: Path) -> None:
     found = load_config(root).presets
     assert list(found) == ["qwen", "qwen-2"]
     assert found["qwen"].max_tokens == 900
-    assert load_config(root).get("agents.defaults.model") == "qwen"
+    assert load_config(root).agents.defaults.model == "qwen"
 
 
 @pytest.mark.parametrize("name", ["with space", "dotted.name", "plus+colon:1"])

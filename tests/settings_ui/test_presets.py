@@ -32,7 +32,7 @@ def home(client: Client) -> str:
 
 def dreams(root: Path) -> str:
     """Which model Dream asks."""
-    return str(load_config(root).get("agents.defaults.dream.modelOverride"))
+    return str(load_config(root).agents.defaults.dream.model_override)
 
 
 class Server(BaseHTTPRequestHandler):
@@ -137,7 +137,7 @@ def test_a_new_name_is_followed_everywhere(
     assert "is called house now" in said(client, HOME, **BASE, name="house")
     chat.refresh_from_db()
     assert chat.preset == "house"
-    assert (load_config(root).get("agents.defaults.model"), dreams(root)) == ("house", "house")
+    assert (load_config(root).agents.defaults.model, dreams(root)) == ("house", "house")
     raw = json.loads((root / "config.json").read_text())
     assert list(raw["modelPresets"]) == ["house", "other"]
     assert raw["modelPresets"]["house"]["note"] == "by hand"
@@ -177,7 +177,7 @@ def test_what_is_asked_for_what(client: Client, root: Path, home: str) -> None:
     assert "Nothing was saved" in said(client, url, model="home", modelOverride="gone")
     assert dreams(root) == "small"
     said(client, url, model="demo", modelOverride="")
-    assert (load_config(root).get("agents.defaults.model"), dreams(root)) == ("demo", "")
+    assert (load_config(root).agents.defaults.model, dreams(root)) == ("demo", "")
 
 
 def test_deleting_one_in_use_says_what_happens(

@@ -9,7 +9,6 @@ from django.utils.html import escape
 
 from jenny.accounts import access, connections
 from jenny.accounts.models import Account, Workspace
-from jenny.accounts.services import usage
 from jenny.agent.errors import CallsPaused
 from jenny.agent.run_kinds import USAGE_KINDS
 from jenny.chat.models import Conversation
@@ -107,12 +106,12 @@ def test_where_an_address_is(address: str, place: str) -> None:
 def test_the_switch_is_written_and_said_everywhere(client: Client, root: Path) -> None:
     """In config.json, so that it travels; a second click says that nothing changed."""
     assert "All model calls are paused" in said(client, PAGE, **PAUSE)
-    assert load_config(root).get(usage.PAUSE) is True
+    assert load_config(root).privacy.pause_model_calls is True
     assert "were paused already" in said(client, PAGE, **PAUSE)
     assert "All model calls are paused" in client.get("/chat/").text
     assert "All model calls are paused" in said(client, "/settings/models/test", name="demo")
     assert "resumed" in said(client, PAGE, **RESUME)
-    assert load_config(root).get(usage.PAUSE) is False
+    assert load_config(root).privacy.pause_model_calls is False
     assert "were not paused" in said(client, PAGE, **RESUME)
     assert "All model calls are paused in" not in client.get("/chat/").text
 
@@ -187,8 +186,8 @@ def test_a_broken_file_does_not_stop_the_switch(client: Client, root: Path, text
     assert client.get(PAGE).status_code == 200
     assert "are paused" in said(client, PAGE, **PAUSE)
     found = load_config(root)
-    assert found.get(usage.PAUSE) is True
-    assert found.get("agents.defaults.maxMessages") == 77
+    assert found.privacy.pause_model_calls is True
+    assert found.agents.defaults.max_messages == 77
     assert text == "" or [
         file for file in root.glob("config.corrupt-*") if file.read_text() == text
     ]

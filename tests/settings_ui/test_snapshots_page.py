@@ -359,12 +359,12 @@ def test_how_long_they_are_kept(client: Client, workspace: Workspace, root: Path
     page = client.post("/snapshots/keep/", {"snapshots.keepFor": "month"})
     assert page.status_code == 422
     assert "5 snapshots" in page.content.decode()
-    assert config.load_config(root).get("snapshots.keepFor") == "forever"
+    assert config.load_config(root).snapshots.keep_for == "forever"
     assert len(reader.list_snapshots(snapshots.store_of(workspace))) == 25
     sent = {"snapshots.keepFor": "month", "confirm": "yes"}
     done = client.post("/snapshots/keep/", sent, follow=True)
     assert "5 snapshots deleted" in done.content.decode()
-    assert config.load_config(root).get("snapshots.keepFor") == "month"
+    assert config.load_config(root).snapshots.keep_for == "month"
     assert len(reader.list_snapshots(snapshots.store_of(workspace))) == 20
     assert client.post("/snapshots/keep/", {"snapshots.keepFor": "forever"}).status_code == 302
     assert client.post("/snapshots/keep/", {"snapshots.keepFor": "soon"}).status_code == 422

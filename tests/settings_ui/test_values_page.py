@@ -61,7 +61,7 @@ def test_a_change_is_written_said_and_used(client: Client, root: Path) -> None:
     assert "How often, every: 2 hours → 4 hours" in page
     assert dream(root) == {"intervalH": 4}
     assert stored(root)["mine"] == {"x": 1}
-    assert config.load_config(root).get("agents.defaults.dream.intervalH") == 4
+    assert config.load_config(root).agents.defaults.dream.interval_h == 4
     before = (root / "config.json").stat().st_mtime_ns
     answer = client.post(MEMORY, {"intervalH": "4"}, follow=True)
     assert "Nothing was written" in answer.content.decode()
@@ -77,7 +77,7 @@ def test_a_changed_default_is_said_and_reaches_nobody_unasked(
     assert not (root / "config.json").exists()
     monkeypatch.setattr(fields, "CHANGED_DEFAULTS", [(interval, 8)])
     said = f"{config.BY_KEY[interval].label}: 8 here, 2 in new workspaces"
-    assert config.load_config(root).get(interval) == 8
+    assert config.load_config(root).values[interval] == 8
     assert said in client.get(MEMORY).content.decode()
     client.post(MEMORY, {"maxStepsPerRun": "90"})
     assert said in client.get(MEMORY).content.decode()
@@ -85,10 +85,10 @@ def test_a_changed_default_is_said_and_reaches_nobody_unasked(
     assert said not in answer.content.decode()
     assert dream(root) == {"intervalH": 8, "maxStepsPerRun": 90}
     assert client.post(MEMORY, {"intervalH": "2"}).status_code == 302
-    assert config.load_config(root).get(interval) == 2
+    assert config.load_config(root).values[interval] == 2
     new = workspaces.create(ana, "New")
     found = config.load_config(new.root)
-    assert (found.get(interval), found.kept_defaults) == (2, ())
+    assert (found.values[interval], found.kept_defaults) == (2, ())
 
 
 @pytest.mark.parametrize("value", ["1", "11", "3"])
@@ -109,7 +109,7 @@ def test_a_fast_cadence_needs_a_yes(client: Client, root: Path, value: str) -> N
     assert dream(root) == {"reviewEveryRuns": int(value), "intervalH": 5}
     assert client.post(MEMORY, {"intervalH": "6"}).status_code == 302
     assert client.post(MEMORY, {"reviewEveryRuns": "12"}).status_code == 302
-    assert config.load_config(root).get("agents.defaults.dream.reviewEveryRuns") == 12
+    assert config.load_config(root).agents.defaults.dream.review_every_runs == 12
 
 
 def test_a_fast_cadence_in_a_file_loads(client: Client, root: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_form_takes_back_nothing_that_others_saved_since(
     assert client.post(url, second | {names[1]: "50"}).status_code == 302
     found = config.load_config(root)
     prefix = "agents.defaults.dream." if url == MEMORY else "agents.defaults."
-    assert [found.get(prefix + name) for name in names] == [40, 50]
+    assert [found.values[prefix + name] for name in names] == [40, 50]
 
 
 def test_the_page_says_when_dream_and_the_files_last_changed(

@@ -54,8 +54,8 @@ def test_a_new_workspace_is_empty_and_worked_in(
     """Its folder has fresh files; settings saved now are its own, and nothing of the first's."""
     assert (second.root / "USER.md").exists()
     said(client, "/settings/conversation/", maxMessages="77")
-    assert load_config(second.root).get("agents.defaults.maxMessages") == 77
-    assert load_config(root).get("agents.defaults.maxMessages") != 77
+    assert load_config(second.root).agents.defaults.max_messages == 77
+    assert load_config(root).agents.defaults.max_messages != 77
     assert "Work" in client.get("/chat/").text
 
 
@@ -114,7 +114,7 @@ def test_a_form_of_another_tab_writes_into_no_wrong_workspace(
     assert "HX-Redirect" in answer.headers
     assert "Words that stay" in client.get("/chat/").text
     for folder in (root, second.root):
-        assert load_config(folder).get("agents.defaults.maxMessages") == 120
+        assert load_config(folder).agents.defaults.max_messages == 120
     assert not Conversation.objects.exists()
     assert client.post("/logout/", {"in_workspace": str(second.pk)}).status_code == 302
 

@@ -16,7 +16,7 @@ KEY = "agents.defaults.timezone"
 
 def of(row: Workspace) -> str:
     """The zone that a workspace names."""
-    return str(config.load_config(row.root).get(KEY))
+    return str(config.load_config(row.root).values[KEY])
 
 
 def test_the_pages_and_the_workspaces_follow(client: Client, ana: Account, root: Path) -> None:
@@ -32,7 +32,7 @@ def test_the_pages_and_the_workspaces_follow(client: Client, ana: Account, root:
     ana.refresh_from_db()
     bob.refresh_from_db()
     assert (ana.time_zone, bob.time_zone) == ("Asia/Tokyo", "UTC")
-    assert config.load_config(root).get(KEY) == "Asia/Tokyo"
+    assert config.load_config(root).values[KEY] == "Asia/Tokyo"
     assert (of(named), of(plain)) == ("Asia/Tokyo", "")
     assert not (plain.root / "config.json").exists()
 
@@ -43,7 +43,7 @@ def test_an_empty_choice_is_the_accounts_own(client: Client, ana: Account, root:
     client.post(PAGE, {"timezone": ""})
     ana.refresh_from_db()
     assert ana.time_zone == "Asia/Tokyo"
-    assert config.load_config(root).get(KEY) == ""
+    assert config.load_config(root).values[KEY] == ""
     assert "The account&#x27;s own (now Asia/Tokyo)" in client.get(PAGE).text
 
 

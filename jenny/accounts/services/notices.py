@@ -117,7 +117,7 @@ def settings_notices(workspace: Workspace) -> Iterator[Notice]:
     if config.kept_defaults:
         rows = [BY_KEY[key] for key in config.kept_defaults]
         kept = "; ".join(
-            f"{row.label}: {config.get(row.key)} here, {row.default} in new workspaces"
+            f"{row.label}: {config.values[row.key]} here, {row.default} in new workspaces"
             for row in rows
         )
         yield Notice(

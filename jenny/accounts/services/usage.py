@@ -177,7 +177,7 @@ def calls_stopped(root: Path) -> CancelReason | None:
     Rereading the settings costs three disk accesses, so a worker can check within a second.
     """
     try:
-        return "paused" if load_config(root).get(PAUSE) else None
+        return "paused" if load_config(root).privacy.pause_model_calls else None
     except WorkspaceError:
         return None
 
@@ -193,7 +193,7 @@ def check_calls_allowed(row: Workspace) -> None:
 
     :raises CallsPaused: its message says why, and what was kept.
     """
-    if load_config(row.root).get(PAUSE):
+    if load_config(row.root).privacy.pause_model_calls:
         raise CallsPaused
     if said := why_spent(row.owner_id):
         raise CallsSpent(f"{said} What was said is kept.")

@@ -130,6 +130,6 @@ class Consolidating(models.Model):
 def idle_minutes(root: Path) -> int:
     """Return the idle minutes after which that workspace summarises a conversation; 0: never."""
     try:
-        return int(config.load_config(root).get("agents.defaults.idleCompactAfterMinutes"))
+        return int(config.load_config(root).agents.defaults.idle_compact_after_minutes)
     except WorkspaceError:
         return 0

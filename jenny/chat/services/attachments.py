@@ -78,9 +78,9 @@ class Limits:
 def limits_of(workspace: Workspace) -> Limits:
     config = workspace_config.load_config(workspace.root)
     return Limits(
-        config.get("attachments.maxFileMb") * _MEGABYTE,
-        config.get("attachments.maxMessageMb") * _MEGABYTE,
-        config.get("attachments.textTokens"),
+        config.attachments.max_file_mb * _MEGABYTE,
+        config.attachments.max_message_mb * _MEGABYTE,
+        config.attachments.text_tokens,
     )
 
 
@@ -331,7 +331,7 @@ def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
     within = wiki_project.folder_of(conversation.project) if conversation.project else ""
     files = files_of(workspace, f"conversation:{conversation.pk}")
     config = workspace_config.load_config(workspace.root)
-    zone = zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    zone = zone_of(config.agents.defaults.timezone or workspace.owner.time_zone)
     top = f"{within}/{uploads.FOLDER}" if within else uploads.FOLDER
     day = datetime.now(UTC).astimezone(zone).strftime("%Y-%m-%d")
     for row in rows:

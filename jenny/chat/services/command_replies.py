@@ -174,7 +174,7 @@ def show_dream_prompt(chat: Conversation, argument: str) -> str:
 
 def _zone(chat: Conversation) -> tzinfo:
     """Return the zone for times: the workspace's, or the person's."""
-    own = workspace_config.load_config(chat.workspace.root).get("agents.defaults.timezone")
+    own = workspace_config.load_config(chat.workspace.root).agents.defaults.timezone
     return zone_of(own or chat.workspace.owner.time_zone)
 
 

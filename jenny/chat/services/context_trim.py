@@ -90,7 +90,7 @@ def trim_context(
     :raises Conversation.DoesNotExist: it was deleted.
     """
     chat = turn.conversation
-    most = config.get("agents.defaults.maxTokens")
+    most = config.agents.defaults.max_tokens
     used = _size(turn, taken, system, schemas)
     if used + most <= window:
         return False
@@ -190,7 +190,7 @@ def _rows(chat: Conversation, first: int) -> list[Message]:
 
 def _window(config: Config, known: int | None) -> int:
     """Return the window: the setting's, or the smaller one that the server named."""
-    own: int = config.get("agents.defaults.contextWindowTokens")
+    own: int = config.agents.defaults.context_window_tokens
     return min(own, known) if known else own
 
 
@@ -204,7 +204,7 @@ def budget_of(config: Config, window: int) -> int:
 
     When the answer may fill the window, this is half of the window.
     """
-    most = config.get("agents.defaults.maxTokens")
+    most = config.agents.defaults.max_tokens
     return max(meter(0, window=window, max_tokens=most).total, window // 2)
 
 
@@ -225,4 +225,4 @@ def _size(
 
 
 def _ratio(config: Config) -> float:
-    return float(config.get("agents.defaults.consolidationRatio"))
+    return float(config.agents.defaults.consolidation_ratio)

@@ -207,8 +207,8 @@ def meter_of(chat: Conversation, config: Config) -> Meter:
     )
     return meter(
         max(0, (newest or 0) - chat.tokens_gone),
-        window=config.get("agents.defaults.contextWindowTokens"),
-        max_tokens=config.get("agents.defaults.maxTokens"),
+        window=config.agents.defaults.context_window_tokens,
+        max_tokens=config.agents.defaults.max_tokens,
     )
 
 
@@ -222,12 +222,12 @@ def _short(tokens: int) -> str:
 class ContextUsage:
     def __init__(self, chat: Conversation) -> None:
         config = workspace_config.load_config(chat.workspace.root)
-        self._ratio = config.get("agents.defaults.consolidationRatio")
-        self._most = config.get("agents.defaults.maxMessages")
+        self._ratio = config.agents.defaults.consolidation_ratio
+        self._most = config.agents.defaults.max_messages
         self.budget = meter(
             0,
-            window=config.get("agents.defaults.contextWindowTokens"),
-            max_tokens=config.get("agents.defaults.maxTokens"),
+            window=config.agents.defaults.context_window_tokens,
+            max_tokens=config.agents.defaults.max_tokens,
         ).total
         # Only the newest turn's count holds: an older turn may have seen what has left.
         newest = (

@@ -400,7 +400,7 @@ def _link(name: str) -> dict[str, str]:
 
 def _zone(workspace: Workspace) -> object:
     config = workspace_config.load_config(workspace.root)
-    return zone_of(config.get("agents.defaults.timezone") or workspace.owner.time_zone)
+    return zone_of(config.agents.defaults.timezone or workspace.owner.time_zone)
 
 
 def _is_to_be_tidied(row: ProjectState) -> bool:
@@ -408,8 +408,8 @@ def _is_to_be_tidied(row: ProjectState) -> bool:
     rows = ProjectState.objects.filter(pk=row.pk)
     try:
         config = workspace_config.load_config(row.workspace.root)
-        is_on = bool(config.get("agents.defaults.gardener.enabled"))
-        interval = timedelta(minutes=config.get(_INTERVAL))
+        is_on = bool(config.agents.defaults.gardener.enabled)
+        interval = timedelta(minutes=config.agents.defaults.gardener.interval_minutes)
         pages.open_wiki(row.workspace.root, row.name)
     except WikiMissing:
         rows.update(due_at=None)

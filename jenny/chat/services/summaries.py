@@ -186,7 +186,7 @@ def _made(part: _Part) -> Consolidated:
     zone = zone_of(zone_name(root, chat.workspace.owner.time_zone))
     if part.at_once:
         return consolidator.without_asking(part.said, conversation=str(chat.pk), zone=zone)
-    window = workspace_config.load_config(root).get("agents.defaults.contextWindowTokens")
+    window = workspace_config.load_config(root).agents.defaults.context_window_tokens
     return consolidator.consolidate(
         part.said,
         _ask(part.claim, chat),

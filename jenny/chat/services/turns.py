@@ -116,7 +116,7 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     unsuppress_restated(conversation, claimed.rows)
     try:
         config = workspace_config.load_config(row.root)
-        zone = config.get("agents.defaults.timezone") or row.owner.time_zone
+        zone = config.agents.defaults.timezone or row.owner.time_zone
         note_context(claimed.rows, zone)
         endpoint, preset = model_for(
             row, conversation.preset, kind=RUN_KINDS[conversation.kind].usage_name
@@ -138,8 +138,8 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
     turn.model, turn.preset, turn.is_demo = preset.model, preset.name, endpoint.is_demo
     recorder.prices = preset.prices
     recorder.window = (
-        config.get("agents.defaults.contextWindowTokens"),
-        config.get("agents.defaults.maxTokens"),
+        config.agents.defaults.context_window_tokens,
+        config.agents.defaults.max_tokens,
     )
     provider = Provider(endpoint, preset)
     system = fitting(turn, claimed.rows, toolbox, config, provider.window)
@@ -213,7 +213,7 @@ def _add_related(
     search the turn goes on without them."""
     conversation = claimed.turn.conversation
     is_personal = conversation.kind == Conversation.Kind.PERSONAL
-    if not claimed.rows or not is_personal or not config.get("agents.defaults.relatedLines"):
+    if not claimed.rows or not is_personal or not config.agents.defaults.related_lines:
         return []
     try:
         related = find_related(conversation, claimed.rows[-1].text, tools)
@@ -228,8 +228,8 @@ def _add_related(
 
 def limits_of(config: workspace_config.Config) -> Limits:
     return Limits(
-        max_steps=config.get("agents.defaults.maxToolIterations"),
-        max_result_chars=config.get("agents.defaults.maxToolResultChars"),
+        max_steps=config.agents.defaults.max_tool_iterations,
+        max_result_chars=config.agents.defaults.max_tool_result_chars,
     )
 
 

@@ -238,8 +238,8 @@ def _prompt_notices(
         return [f"{error.message} What was said here can be read; nothing can be answered."]
     room = meter(
         0,
-        window=config.get("agents.defaults.contextWindowTokens"),
-        max_tokens=config.get("agents.defaults.maxTokens"),
+        window=config.agents.defaults.context_window_tokens,
+        max_tokens=config.agents.defaults.max_tokens,
     ).total
     cost = fixed_cost(prompt, schemas, room=room)
     return [message for message in (*prompt.problems, cost.message) if message]

@@ -7,12 +7,14 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from pydantic.alias_generators import to_camel as to_camel_case
+
 from jenny.workspace.config import fields
-from jenny.workspace.config.fields import BY_KEY, FIELDS, PRESET_FIELDS
-from jenny.workspace.config.kinds import Field, Value, names_secret
+from jenny.workspace.config.fields import BY_KEY, FIELDS, PRESET_FIELDS, PresetConfig, Settings
+from jenny.workspace.config.kinds import Field, Section, Value, names_secret
 from jenny.workspace.names import shown
 
 VERSION_KEY = "configVersion"
@@ -186,52 +188,36 @@ _PRESET_NAME = re.compile(r"[^\W_][\w .:+-]{0,63}")
 SAFETY_TOKENS = 1_024
 
 
-@dataclass(frozen=True)
-class PresetConfig:
-    """A configured model preset; ``None`` or empty: the value for all models.
+class Config(Settings):
+    """The settings of a workspace, and how they were read.
 
-    Prices are US dollars per million tokens.
-    """
-
-    name: str
-    model: str = ""
-    base_url: str = ""
-    max_tokens: int | None = None
-    temperature: float | None = None
-    thinking: str = ""
-    pictures: str = ""
-    input_price: float | None = None
-    output_price: float | None = None
-    cache_read_price: float | None = None
-    cache_write_price: float | None = None
-
-
-@dataclass(frozen=True)
-class Config:
-    """The settings of a workspace.
-
-    ``problems`` maps the key of each unusable setting to its sentence; an earlier value or the
-    default replaces it. ``notices`` are sentences about the file as a whole. ``origin``: the source
-    of the values (``bak``: an earlier copy). ``kept_defaults``: keys of settings that have the
-    default of an earlier version.
+    ``values`` has each setting by its dotted key. ``problems`` maps the key of each unusable
+    setting to its sentence; an earlier value or the default replaces it. ``notices`` are sentences
+    about the file as a whole. ``origin``: the source of the values (``bak``: an earlier copy).
+    ``kept_defaults``: keys of settings that have the default of an earlier version.
     """
 
     values: Mapping[str, Value]
-    presets: Mapping[str, PresetConfig] = field(default_factory=dict)
-    problems: Mapping[str, str] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()
-    origin: Origin = "defaults"
-    notices: tuple[str, ...] = ()
-    set_keys: frozenset[str] = frozenset()
-    kept_defaults: tuple[str, ...] = ()
+    presets: Mapping[str, PresetConfig]
+    problems: Mapping[str, str]
+    unknown: tuple[str, ...]
+    origin: Origin
+    notices: tuple[str, ...]
+    set_keys: frozenset[str]
+    kept_defaults: tuple[str, ...]
 
-    def get(self, key: str) -> Any:
-        """Return the value of a setting, by its dotted key.
 
-        Raises:
-            KeyError: there is no such setting.
-        """
-        return self.values[key]
+def typed[T: Section](model: type[T], values: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """Return the fields of *model*, from values that were checked, by their dotted keys."""
+    made: dict[str, Any] = {}
+    for name, info in model.model_fields.items():
+        key = f"{path}{to_camel_case(name)}"
+        inner = info.annotation
+        if isinstance(inner, type) and issubclass(inner, Section):
+            made[name] = inner.model_construct(**typed(inner, values, f"{key}."))
+        elif key in values:
+            made[name] = values[key]
+    return made
 
 
 @dataclass(frozen=True)
@@ -330,7 +316,9 @@ def _read_presets(reading: Reading, raw: Raw, fallbacks: Sequence[Raw]) -> None:
                 row.name: _value(reading, row, f"{prefix}.{row.name}", sources)
                 for row in PRESET_FIELDS.values()
             }
-            reading.presets[name] = _preset(name, given)
+            reading.presets[name] = PresetConfig.model_construct(
+                name=name, **typed(PresetConfig, given)
+            )
 
 
 def _preset_path(key: str) -> tuple[str, ...]:
@@ -338,22 +326,6 @@ def _preset_path(key: str) -> tuple[str, ...]:
     first, _, rest = key.partition(".")
     name, _, last = rest.rpartition(".")
     return (first, name, last)
-
-
-def _preset(name: str, given: Mapping[str, Any]) -> PresetConfig:
-    return PresetConfig(
-        name=name,
-        model=given["model"],
-        base_url=given["baseUrl"],
-        max_tokens=given["maxTokens"],
-        temperature=given["temperature"],
-        thinking=given["thinking"],
-        pictures=given["pictures"],
-        input_price=given["inputPrice"],
-        output_price=given["outputPrice"],
-        cache_read_price=given["cacheReadPrice"],
-        cache_write_price=given["cacheWritePrice"],
-    )
 
 
 def _check_together(reading: Reading, raw: Raw) -> None:

@@ -3,14 +3,17 @@
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+import pydantic
 from croniter import CroniterBadDateError, CroniterError, croniter
+from pydantic import AfterValidator, StringConstraints
+from pydantic.fields import FieldInfo
 
 from jenny.workspace.names import shown
 
@@ -108,14 +111,89 @@ type Kind = Literal[
 ]
 
 
+def _text(value: str) -> str:
+    if not value.isprintable() or looks_secret(value):
+        raise ValueError
+    return value.strip()
+
+
+def _zone(value: str) -> str:
+    # These are not places: the host's own setting, and "none was set".
+    if value in {"localtime", "Factory"}:
+        raise ValueError
+    try:
+        return ZoneInfo(value).key if value else ""
+    except (KeyError, OSError) as error:  # unknown, or a folder
+        raise ValueError from error
+
+
+def _cron(value: str) -> str:
+    return check_cron(value) if value.strip() else ""
+
+
+def _address(value: str) -> str:
+    text = value.strip().rstrip("/")
+    if not text:
+        return ""
+    parts = urlsplit(text)
+    right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    alone = not (parts.username or parts.password or parts.query or parts.fragment)
+    if not (right and alone and text.isascii() and text.isprintable()):
+        raise ValueError
+    return text
+
+
+# The string in ``Annotated`` is the kind of the field.
+Text = Annotated[str, AfterValidator(_text), "text"]
+PresetName = Annotated[str, AfterValidator(_text), "preset"]
+ZoneName = Annotated[str, AfterValidator(_zone), "zone"]
+LanguageTag = Annotated[
+    str, StringConstraints(pattern=r"^(?:[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?$"), "language"
+]
+CronText = Annotated[str, AfterValidator(_cron), "cron"]
+Address = Annotated[str, AfterValidator(_address), "address"]
+_KINDS: dict[Any, Kind] = {bool: "switch", int: "whole", float: "number"}
+
+_STRICT = pydantic.ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Section(pydantic.BaseModel):
+    """An object of ``config.json``; its settings are made by ``setting``."""
+
+    model_config = pydantic.ConfigDict(frozen=True, **_STRICT)
+
+
+def setting(
+    default: Value,
+    *,
+    group: str,
+    label: str,
+    help: str,  # noqa: A002 - as on the pages
+    unit: str = "",
+    choices: Mapping[str, str] | None = None,
+    confirm_below: int | None = None,
+    **limits: Any,
+) -> Any:
+    """A field of a section, with everything that forms, checks and pages need.
+
+    ``group`` is the page of Settings it is on. A number newly set below ``confirm_below`` is
+    written only when the person confirmed it. *limits*: ``ge``, ``le``, ``max_length``.
+    """
+    extra: dict[str, Any] = {
+        "group": group,
+        "unit": unit,
+        "choices": dict(choices or {}),
+        "confirm_below": confirm_below,
+    }
+    return pydantic.Field(default, title=label, description=help, json_schema_extra=extra, **limits)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """One setting, with everything that forms, checks and pages need.
+    """One setting, as forms and pages show it.
 
-    ``key`` is its dotted path in ``config.json``; ``*`` stands for the name of a preset.
-    ``nullable``: ``null`` (or empty, for texts) means "none". A whole number newly set below
-    ``confirm_below`` is written only when the person confirmed it. ``group`` is the page of
-    Settings it is on.
+    ``key`` is its dotted path in ``config.json``; ``*`` stands for the name of a preset. ``null``
+    (or empty) means "none" where the default is none or a text.
     """
 
     key: str
@@ -124,12 +202,39 @@ class Field:
     group: str
     label: str
     help: str
-    low: float = -math.inf
-    high: float = math.inf
-    choices: tuple[tuple[str, str], ...] = ()
-    unit: str = ""
-    nullable: bool = False
-    confirm_below: int | None = None
+    low: float
+    high: float
+    choices: tuple[tuple[str, str], ...]
+    unit: str
+    confirm_below: int | None
+    type: pydantic.TypeAdapter[Value] = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, key: str, info: FieldInfo) -> Self:
+        extra: dict[str, Any] = dict(info.json_schema_extra)  # type: ignore[arg-type]  # as ``setting`` made it
+        plain = next(each for each in (*get_args(info.annotation), info.annotation) if each)
+        named: list[Any] = [each for each in info.metadata if isinstance(each, str)]
+        limits = {
+            name: getattr(each, name)
+            for each in info.metadata
+            for name in ("ge", "le", "max_length")
+            if hasattr(each, name)
+        }
+        as_declared: Any = Annotated[info.annotation, info]
+        return cls(
+            key=key,
+            kind=named[0] if named else _KINDS.get(plain, "choice"),
+            default=info.default,
+            group=extra["group"],
+            label=info.title or "",
+            help=info.description or "",
+            low=limits.get("ge", -math.inf),
+            high=limits.get("le", limits.get("max_length", math.inf)),
+            choices=tuple(extra["choices"].items()),
+            unit=extra["unit"],
+            confirm_below=extra["confirm_below"],
+            type=pydantic.TypeAdapter(as_declared, config=_STRICT),
+        )
 
     @property
     def name(self) -> str:
@@ -146,13 +251,15 @@ class Field:
         Raises:
             ValueError: it is invalid; the message says what is accepted.
         """
-        if value is None and (self.nullable or isinstance(self.default, str)):
+        if value is None and self._has_none():
             return self.default
-        checked = _CHECKS[self.kind](self, value)
-        if checked is None:
-            message = f"is {_spelled(value)}; it takes {self.range}"
-            raise ValueError(message)
-        return checked
+        try:
+            return self.type.validate_python(value)
+        except pydantic.ValidationError as error:
+            cause = error.errors()[0].get("ctx", {}).get("error")
+            taken = str(cause) if isinstance(cause, BadCron) else f"it takes {self.range}"
+            message = f"is {_spelled(value)}; {taken}"
+            raise ValueError(message) from error
 
     def from_text(self, text: str) -> Value:
         """Parse a value that was typed or is from an environment variable.
@@ -161,7 +268,7 @@ class Field:
             ValueError: as ``check``.
         """
         typed = text.strip()
-        if not typed and (self.nullable or isinstance(self.default, str)):
+        if not typed and self._has_none():
             return self.default
         if self.kind == "switch":
             return self.check({"true": True, "false": False}.get(typed.lower(), typed))
@@ -173,6 +280,9 @@ class Field:
                     continue
         return self.check(typed)
 
+    def _has_none(self) -> bool:
+        return self.default is None or isinstance(self.default, str)
+
 
 def _spelled(value: object) -> str:
     """Format a wrong value for a sentence."""
@@ -182,88 +292,6 @@ def _spelled(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return words[value]
     return shown(value) if isinstance(value, str) else str(value)
-
-
-def _switch(_field: Field, value: object) -> Value:
-    return value if isinstance(value, bool) else None
-
-
-def _whole(field: Field, value: object) -> Value:
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if field.low <= value <= field.high else None
-
-
-def _number(field: Field, value: object) -> Value:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if field.low <= value <= field.high else None
-
-
-def _text(field: Field, value: object) -> Value:
-    if not isinstance(value, str) or len(value) > field.high or not value.isprintable():
-        return None
-    return None if looks_secret(value) else value.strip()
-
-
-def _choice(field: Field, value: object) -> Value:
-    return value if isinstance(value, str) and value in dict(field.choices) else None
-
-
-def _zone(_field: Field, value: object) -> Value:
-    # These are not places: the host's own setting, and "none was set".
-    if not isinstance(value, str) or value in {"localtime", "Factory"}:
-        return None
-    try:
-        return ZoneInfo(value).key if value else ""
-    except (KeyError, OSError, ValueError):  # unknown, a folder, or not a name
-        return None
-
-
-def _language(_field: Field, value: object) -> Value:
-    tag = r"(?:[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)?"
-    return value if isinstance(value, str) and re.fullmatch(tag, value) else None
-
-
-def _cron(_field: Field, value: object) -> Value:
-    if not isinstance(value, str):
-        return None
-    if not value.strip():
-        return ""
-    try:
-        return check_cron(value)
-    except BadCron as error:
-        message = f"is {_spelled(value)}; {error}"
-        raise ValueError(message) from error
-
-
-def _address(field: Field, value: object) -> Value:
-    if not isinstance(value, str) or len(value) > field.high:
-        return None
-    text = value.strip().rstrip("/")
-    if not text:
-        return ""
-    try:
-        parts = urlsplit(text)
-        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return None
-    alone = not (parts.username or parts.password or parts.query or parts.fragment)
-    return text if right and alone and text.isascii() and text.isprintable() else None
-
-
-_CHECKS: dict[Kind, Callable[[Field, object], Value]] = {
-    "switch": _switch,
-    "whole": _whole,
-    "number": _number,
-    "text": _text,
-    "preset": _text,
-    "choice": _choice,
-    "zone": _zone,
-    "language": _language,
-    "cron": _cron,
-    "address": _address,
-}
 
 
 def _between(field: Field) -> str:

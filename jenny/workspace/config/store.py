@@ -21,7 +21,7 @@ from pathlib import Path
 from jenny.workspace import atomic, paths, transactions
 from jenny.workspace.config import document, fields
 from jenny.workspace.config.document import Config, Origin, Raw, Reading, Unreadable
-from jenny.workspace.config.fields import BY_KEY
+from jenny.workspace.config.fields import BY_KEY, Settings
 from jenny.workspace.errors import (
     ConfigRefused,
     ConfirmationNeeded,
@@ -304,7 +304,8 @@ def migrate_config(root: Path) -> bool:
 
 
 def _config(root: Path, state: Stored, reading: Reading) -> Config:
-    return Config(
+    return Config.model_construct(
+        **document.typed(Settings, reading.values),
         values=reading.values,
         presets=reading.presets,
         problems=reading.problems,

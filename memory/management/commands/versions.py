@@ -132,7 +132,7 @@ def _chosen(workspace: Workspace, text: str) -> Version:
 
 
 def _zone(workspace: Workspace) -> dt.tzinfo:
-    own = config.load_config(workspace.root).get("agents.defaults.timezone")
+    own = config.load_config(workspace.root).agents.defaults.timezone
     return zone_of(own or workspace.owner.time_zone)
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from jenny.workspace import config
-from memory.approvals.values import SETTING, DecisionOutcome, Hunk
+from memory.approvals.values import DecisionOutcome, Hunk
 from memory.services import approvals
 from settings_ui.views.memory.base_context import (
     WorkspaceContext,
@@ -208,7 +208,7 @@ def _answer(
 def _context(mine: WorkspaceContext) -> dict[str, Any]:
     found = approvals.waiting(mine.row)
     cards = [_card(row, at, len(found)) for at, row in enumerate(found[:A_PAGE], 1)]
-    mode = str(config.load_config(mine.row.root).get(SETTING))
+    mode = config.load_config(mine.row.root).agents.defaults.dream.approve
     return base_context(mine, "approvals") | {
         "cards": cards,
         "more": max(0, len(found) - A_PAGE),

@@ -158,7 +158,7 @@ def picture(workspace: Workspace) -> Picture:
 
 
 def _live(workspace: Workspace) -> Live:
-    minutes = config.load_config(workspace.root).get("agents.defaults.idleCompactAfterMinutes")
+    minutes = config.load_config(workspace.root).agents.defaults.idle_compact_after_minutes
     said = Message.objects.filter(
         conversation__workspace=workspace,
         conversation__deleted_at=None,

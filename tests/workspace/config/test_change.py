@@ -50,7 +50,7 @@ def test_a_change_is_written_and_counts_at_once(root: Path) -> None:
     """The first change makes the file, private to its owner, readable by people."""
     assert config.change_config(root, setting(MAX, 5)) is True
     assert got(root) == {"agents": {"defaults": {"maxTokens": 5}}, "configVersion": 1}
-    assert config.load_config(root).get(MAX) == 5
+    assert config.load_config(root).values[MAX] == 5
     assert (root / "config.json").stat().st_mode & 0o777 == 0o600
     assert (root / "config.json").read_text().startswith('{\n  "agents": {\n')
     assert not (root / "config.json.bak").exists()
@@ -158,7 +158,7 @@ def test_variables_are_not_written_back(root: Path, monkeypatch: pytest.MonkeyPa
     put(root, {"agents": {"defaults": {"model": "${JENNY_VAR_MODEL}"}}})
     config.change_config(root, setting(MAX, 5))
     assert got(root)["agents"]["defaults"]["model"] == "${JENNY_VAR_MODEL}"
-    assert config.load_config(root).get("agents.defaults.model") == "claude"
+    assert config.load_config(root).values["agents.defaults.model"] == "claude"
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_the_review_floor_needs_a_yes(root: Path) -> None:
     assert set(asked.value.problems) == {REVIEW}
     assert not (root / "config.json").exists()
     assert config.change_config(root, setting(REVIEW, 11), confirmed=[REVIEW]) is True
-    assert config.load_config(root).get(REVIEW) == 11
+    assert config.load_config(root).values[REVIEW] == 11
     with pytest.raises(ConfirmationNeeded):
         config.change_config(root, setting(REVIEW, 5))
     assert config.change_config(root, setting(MAX, 5)) is True
@@ -238,7 +238,7 @@ def test_a_change_that_fails_writes_nothing(root: Path) -> None:
     with pytest.raises(RuntimeError):
         config.change_config(root, half)
     assert (root / "config.json").read_bytes() == data
-    assert config.load_config(root).get(MAX) == 5
+    assert config.load_config(root).values[MAX] == 5
     assert not locks.holds(root, locks.Level.WORKSPACE)
     assert config.change_config(root, setting(MAX, 7)) is True
 
@@ -268,7 +268,7 @@ def test_an_older_file_is_migrated(root: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setitem(document.MIGRATIONS, 0, raise_default)
     old = put(root, {"agents": {"defaults": {"max_tokens": 8_192}}, "mine": 1})
-    assert config.load_config(root).get(MAX) == 16_384
+    assert config.load_config(root).values[MAX] == 16_384
     assert (root / "config.json").read_bytes() == old
     assert config.migrate_config(root) is True
     assert got(root) == {
@@ -279,7 +279,7 @@ def test_an_older_file_is_migrated(root: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (root / "config.json.bak").read_bytes() == old
     assert config.migrate_config(root) is False
     config.change_config(root, setting(MAX, 8_192))
-    assert config.load_config(root).get(MAX) == 8_192
+    assert config.load_config(root).values[MAX] == 8_192
 
 
 def test_a_changed_default_does_not_reach_a_file_that_counts_on_the_former_one() -> None:
@@ -320,7 +320,7 @@ def test_links_are_refused_and_busy_workspaces_read(root: Path, tmp_path: Path) 
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        assert config.load_config(root).get(MAX) == 16_384
+        assert config.load_config(root).values[MAX] == 16_384
         holder.kill()
     assert config.change_config(root, setting(MAX, 5)) is True
 
@@ -356,7 +356,7 @@ def test_two_processes_that_change_at_once_lose_nothing(root: Path) -> None:
     ]
     assert [process.wait() for process in processes] == [0, 0]
     settings = config.load_config(root)
-    assert [settings.get(key) for key in keys] == [50, 50]
+    assert [settings.values[key] for key in keys] == [50, 50]
     backup = document.to_camel(got(root, "config.json.bak"))
     steps = [document.lookup(backup, tuple(key.split(".")))[1] for key in keys]
     assert sorted(steps) == [49, 50]

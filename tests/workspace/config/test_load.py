@@ -32,11 +32,11 @@ def corrupt(root: Path) -> list[Path]:
 def test_without_a_file_the_defaults_serve(root: Path) -> None:
     """A new workspace has settings, and no file is made by looking at them."""
     settings = config.load_config(root)
-    assert settings.get(MAX) == 16_384
+    assert settings.values[MAX] == 16_384
     assert (settings.origin, settings.notices, settings.problems) == ("defaults", (), {})
     assert list(root.iterdir()) == []
     with pytest.raises(KeyError):
-        settings.get("agents.defaults.nonsense")
+        settings.values["agents.defaults.nonsense"]
     with pytest.raises(FileMissing):
         config.load_config(root / "nowhere")
 
@@ -69,7 +69,7 @@ def test_a_file_that_cannot_be_read_stops_nothing(root: Path, text: str | bytes,
     """It is left as it is and copied aside once; a notice says why and what serves instead."""
     put(root, text)
     settings = config.load_config(root)
-    assert settings.get(MAX) == 16_384
+    assert settings.values[MAX] == 16_384
     assert settings.origin == "defaults"
     assert says in settings.notices[0]
     assert "The defaults serve meanwhile." in settings.notices[0]
@@ -86,7 +86,7 @@ def test_the_backup_serves_for_a_broken_file(root: Path) -> None:
     put(root, "{")
     put(root, defaults(maxTokens=777), "config.json.bak")
     settings = config.load_config(root)
-    assert (settings.get(MAX), settings.origin) == (777, "bak")
+    assert (settings.values[MAX], settings.origin) == (777, "bak")
     assert "The settings in config.json.bak serve meanwhile." in settings.notices[0]
 
 
@@ -94,11 +94,11 @@ def test_the_last_settings_in_order_serve_for_a_broken_file(root: Path) -> None:
     """A slip in an editor costs no setting, also in a process that never saw the good file."""
     put(root, defaults(maxTokens=777))
     put(root, defaults(maxTokens=111), "config.json.bak")
-    assert config.load_config(root).get(MAX) == 777
+    assert config.load_config(root).values[MAX] == 777
     put(root, "{")
     config.store._cache.clear()
     settings = config.load_config(root)
-    assert (settings.get(MAX), settings.origin) == (777, "bak")
+    assert (settings.values[MAX], settings.origin) == (777, "bak")
     assert "The last settings that were in order serve meanwhile." in settings.notices[0]
 
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_put_right_counts_at_once(root: Path) -> None:
     assert config.load_config(root).notices
     put(root, defaults(maxTokens=5))
     settings = config.load_config(root)
-    assert (settings.get(MAX), settings.origin, settings.notices) == (5, "file", ())
+    assert (settings.values[MAX], settings.origin, settings.notices) == (5, "file", ())
 
 
 def test_a_removed_file_is_noticed(root: Path) -> None:
@@ -118,10 +118,10 @@ def test_a_removed_file_is_noticed(root: Path) -> None:
     put(root, defaults(maxTokens=111), "config.json.bak")
     (root / "config.json").unlink()
     settings = config.load_config(root)
-    assert (settings.get(MAX), settings.origin) == (111, "bak")
+    assert (settings.values[MAX], settings.origin) == (111, "bak")
     assert "config.json is missing" in settings.notices[0]
     (root / "config.json.bak").unlink()
-    assert (config.load_config(root).get(MAX), config.load_config(root).notices) == (16_384, ())
+    assert (config.load_config(root).values[MAX], config.load_config(root).notices) == (16_384, ())
 
 
 def test_wrong_values_are_reported_and_the_others_used(root: Path) -> None:
@@ -154,10 +154,10 @@ def test_wrong_values_are_reported_and_the_others_used(root: Path) -> None:
         "agents.defaults.maxTokens is “many”; it takes a whole number from 1 to 1,000,000. "
         "The default, 16384, is used until then."
     )
-    assert settings.get(MAX) == 16_384
-    assert settings.get("agents.defaults.maxMessages") == 50
-    assert settings.get("agents.defaults.dream.intervalH") == 3
-    assert settings.get("agents.defaults.gardener.intervalMinutes") == 30
+    assert settings.values[MAX] == 16_384
+    assert settings.values["agents.defaults.maxMessages"] == 50
+    assert settings.values["agents.defaults.dream.intervalH"] == 3
+    assert settings.values["agents.defaults.gardener.intervalMinutes"] == 30
     assert settings.origin == "file"
     assert (root / "config.json").read_text() == text
 
@@ -168,18 +168,18 @@ def test_the_earlier_value_stands_in_for_a_wrong_one(root: Path) -> None:
     config.load_config(root)
     put(root, defaults(maxTokens="many", maxMessages=50))
     settings = config.load_config(root)
-    assert settings.get(MAX) == 777
+    assert settings.values[MAX] == 777
     assert settings.problems[MAX].endswith("Its earlier value, 777, is used until then.")
     put(root, defaults(maxTokens="lots"))
     config.store._cache.clear()
-    assert config.load_config(root).get(MAX) == 777
+    assert config.load_config(root).values[MAX] == 777
 
 
 def test_a_low_review_cadence_in_a_file_loads(root: Path) -> None:
     """Restored or edited by hand, a value below 12 counts; the floor is for new writes."""
     put(root, '{"agents": {"defaults": {"dream": {"reviewEveryRuns": 1}}}}')
     settings = config.load_config(root)
-    assert settings.get(REVIEW) == 1
+    assert settings.values[REVIEW] == 1
     assert settings.problems == {}
 
 
@@ -198,8 +198,8 @@ def test_snake_case_and_byte_order_marks_are_read(root: Path) -> None:
         ).encode(),
     )
     settings = config.load_config(root)
-    assert settings.get(MAX) == 5
-    assert settings.get("agents.defaults.dream.intervalH") == 9
+    assert settings.values[MAX] == 5
+    assert settings.values["agents.defaults.dream.intervalH"] == 9
     assert settings.presets["my_fast"].base_url == "http://h"
     assert settings.presets["my_fast"].max_tokens == 7
     assert settings.unknown == ()
@@ -210,7 +210,7 @@ def test_of_two_spellings_camel_case_counts(root: Path) -> None:
     """The written form wins; the other is listed as unknown, not lost."""
     put(root, '{"agents": {"defaults": {"max_tokens": 5, "maxTokens": 6}}}')
     settings = config.load_config(root)
-    assert settings.get(MAX) == 6
+    assert settings.values[MAX] == 6
     assert settings.unknown == ("agents.defaults.max_tokens",)
 
 
@@ -260,13 +260,13 @@ def test_a_preset_that_does_not_exist_is_said_to_be_missing(root: Path) -> None:
     text = '{"agents": {"defaults": {"dream": {"modelOverride": "fast"}}}}'
     put(root, text)
     settings = config.load_config(root)
-    assert settings.get("agents.defaults.dream.modelOverride") == ""
+    assert settings.values["agents.defaults.dream.modelOverride"] == ""
     assert "which does not exist; Dream uses the main model." in next(
         iter(settings.problems.values())
     )
     put(root, text[:-1] + ', "modelPresets": {"fast": {"model": "m"}}}')
     settings = config.load_config(root)
-    assert settings.get("agents.defaults.dream.modelOverride") == "fast"
+    assert settings.values["agents.defaults.dream.modelOverride"] == "fast"
     assert settings.problems == {}
 
 
@@ -292,10 +292,10 @@ def test_variables_are_filled_in_in_memory_only(
     )
     put(root, text)
     settings = config.load_config(root)
-    assert settings.get(MAX) == 4096
+    assert settings.values[MAX] == 4096
     assert settings.presets["p"].base_url == "http://box:1"
     monkeypatch.setenv("JENNY_VAR_TOKENS", "5000")
-    assert config.load_config(root).get(MAX) == 5000
+    assert config.load_config(root).values[MAX] == 5000
     assert (root / "config.json").read_text() == text
 
 
@@ -322,7 +322,7 @@ def test_no_other_variable_can_be_named(
         monkeypatch.setenv(name, "the-secret")
     put(root, defaults(model=value))
     settings = config.load_config(root)
-    assert settings.get("agents.defaults.model") == ""
+    assert settings.values["agents.defaults.model"] == ""
     assert says in settings.problems["agents.defaults.model"]
     assert "the-secret" not in repr(settings)
 
@@ -331,14 +331,14 @@ def test_a_variables_value_names_no_other(root: Path, monkeypatch: pytest.Monkey
     """What a variable holds is taken as it is."""
     monkeypatch.setenv("JENNY_VAR_X", "${HOME}")
     put(root, defaults(model="${JENNY_VAR_X}"))
-    assert config.load_config(root).get("agents.defaults.model") == "${HOME}"
+    assert config.load_config(root).values["agents.defaults.model"] == "${HOME}"
 
 
 def test_a_file_of_a_newer_version_is_read_as_far_as_it_is_understood(root: Path) -> None:
     """Its values serve, and a notice says that nothing can be changed."""
     put(root, '{"configVersion": 99, "agents": {"defaults": {"maxTokens": 5}}, "new": {}}')
     settings = config.load_config(root)
-    assert settings.get(MAX) == 5
+    assert settings.values[MAX] == 5
     assert "written by a newer version" in settings.notices[0]
 
 
@@ -347,7 +347,7 @@ def test_a_version_that_is_none_is_a_problem(root: Path, version: str) -> None:
     """The rest of the file counts all the same."""
     put(root, f'{{"configVersion": {version}, "agents": {{"defaults": {{"maxTokens": 5}}}}}}')
     settings = config.load_config(root)
-    assert settings.get(MAX) == 5
+    assert settings.values[MAX] == 5
     assert "configVersion" in settings.problems
 
 
@@ -355,7 +355,7 @@ def test_a_link_or_folder_in_the_files_place_is_not_read(root: Path, tmp_path: P
     """Settings are never taken from outside the workspace."""
     put(tmp_path, defaults(maxTokens=666), "elsewhere.json")
     (root / "config.json").symlink_to(tmp_path / "elsewhere.json")
-    assert config.load_config(root).get(MAX) == 16_384
+    assert config.load_config(root).values[MAX] == 16_384
     assert "it is a link, a folder" in config.load_config(root).notices[0]
     (root / "config.json").unlink()
     (root / "config.json").mkdir()
@@ -366,8 +366,8 @@ def test_every_change_is_seen_at_once(root: Path) -> None:
     """Caching never serves an old value, also for edits in place of the same length."""
     for number in range(100, 130):
         put(root, defaults(maxTokens=number))
-        assert config.load_config(root).get(MAX) == number
-        assert config.load_config(root).get(MAX) == number
+        assert config.load_config(root).values[MAX] == number
+        assert config.load_config(root).values[MAX] == number
 
 
 def test_what_has_not_changed_is_not_read_again(root: Path) -> None:
