@@ -59,7 +59,7 @@ class DreamScheduleAdmin(ReadOnly):
 
 @admin.register(SnapshotState, site=site)
 class SnapshotStateAdmin(ReadOnly):
-    list_display = ("workspace", "changed_at", "taken_at", "next_look", "failed_at")
+    list_display = ("workspace", "changed_at", "taken_at", "next_scan_at", "failed_at")
     list_select_related = ("workspace",)
-    fields = ("workspace", "changed_at", "taken_at", "next_look", "failed_at", "pruned_at")
+    fields = ("workspace", "changed_at", "taken_at", "next_scan_at", "failed_at", "pruned_at")
     ordering = ("workspace",)

@@ -38,7 +38,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Asked:
+class SentForm:
     """Requested changes: values by key, the input as typed, and the problems."""
 
     values: dict[str, Value] = field(default_factory=dict)
@@ -50,8 +50,8 @@ def fields_of(group: str) -> list[Field]:
     return [row for row in config.BY_KEY.values() if row.group == group]
 
 
-def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> list[Row]:
-    asked = asked or Asked()
+def rows(found: Config, fields: Iterable[Field], asked: SentForm | None = None) -> list[Row]:
+    asked = asked or SentForm()
     return [
         Row(
             field=one,
@@ -66,13 +66,13 @@ def rows(found: Config, fields: Iterable[Field], asked: Asked | None = None) -> 
     ]
 
 
-def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) -> Asked:
+def asked_of(found: Config, fields: Iterable[Field], sent: Mapping[str, str]) -> SentForm:
     """Check *sent* (texts by name or key) field by field and return the requested changes.
 
     A form also sends what each control held when it was opened (``was.`` and the name): an
     untouched control is no request, so that it does not revert what others saved since.
     """
-    asked = Asked()
+    asked = SentForm()
     for one in fields:
         text = sent.get(one.key, sent.get(one.name))
         if text is None or text == sent.get(f"was.{one.name}"):

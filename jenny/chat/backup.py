@@ -84,12 +84,14 @@ ATTACHMENT = {
 
 
 def _upgrade(row: Row) -> Row:
-    """Backups made before December 2026 call a turn's message its sentence, and conversations had
-    no tags, marks and sources, and messages no attachments."""
+    """Backups made before December 2026 call a turn's message its sentence and a conversation's
+    overflow note crowded. Conversations had no tags, marks and sources, and messages no
+    attachments."""
     if row.get("row") == "message":
         return {"attachments": []} | row
     if row.get("row") == "conversation":
         marks = {"is_pinned": False, "is_archived": False, "tags": []}
+        row = rename_key(row, "crowded", "overflow_note")
         return marks | {"source": None, "source_message": 0} | row
     return rename_key(row, "sentence", "message") if row.get("row") == "turn" else row
 
@@ -107,7 +109,7 @@ TABLE = Table(
             "created_at": moment,
             "active_at": moment,
             "branch": or_none(whole()),
-            "crowded": text(10_000),
+            "overflow_note": text(10_000),
             "is_pinned": flag,
             "is_archived": flag,
             "tags": several(text(40)),
@@ -284,7 +286,7 @@ def talks(lines: Iterable[Row]) -> Iterator[ConversationRows]:
         count += 1
         if kind == "conversation":
             if talk is not None:
-                yield judged(talk)
+                yield validated(talk)
             if values["id"] in seen:
                 raise refused("have one twice")
             seen.add(values["id"])
@@ -294,10 +296,10 @@ def talks(lines: Iterable[Row]) -> Iterator[ConversationRows]:
         else:
             talk.parts()[kind].append(values)
     if talk is not None:
-        yield judged(talk)
+        yield validated(talk)
 
 
-def judged(talk: ConversationRows) -> ConversationRows:
+def validated(talk: ConversationRows) -> ConversationRows:
     """Check that the rows of the conversation fit together, and return it.
 
     Raises:

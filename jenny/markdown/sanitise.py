@@ -255,11 +255,11 @@ def _cleaner(*, images: bool = False, frames: bool = False, page: bool = False) 
         }
         classes["iframe"] = {"diagram", "preview"}
         tags = tags | {"iframe"}
-    judge = _only_near if page else _only_own_images if images else None
+    attribute_filter = _only_near if page else _only_own_images if images else None
     return nh3.Cleaner(
         tags=tags,
         attributes=attributes,
-        attribute_filter=judge,
+        attribute_filter=attribute_filter,
         tag_attribute_values=values,
         allowed_classes=classes,
         url_schemes=SCHEMES | ({"data"} if images or page else set()),

@@ -186,7 +186,9 @@ def find(text: str) -> list[FoundSecret]:
     at = 0
     for line in text.split("\n"):
         if _has_hint(line):
-            found = [row for pattern, judge in _PATTERNS for row in _found(pattern, line, judge)]
+            found = [
+                row for pattern, is_secret in _PATTERNS for row in _found(pattern, line, is_secret)
+            ]
             rows += [FoundSecret(row.start + at, row.end + at, row.kind) for row in found]
         at += len(line) + 1
     kept: list[FoundSecret] = []
@@ -202,7 +204,7 @@ def _has_hint(text: str) -> bool:
 
 
 def _found(
-    pattern: re.Pattern[str], text: str, judge: Callable[[re.Match[str], str, int], bool]
+    pattern: re.Pattern[str], text: str, is_secret: Callable[[re.Match[str], str, int], bool]
 ) -> Iterator[FoundSecret]:
     at = 0
     while match := pattern.search(text, at):
@@ -218,7 +220,11 @@ def _found(
         ):
             value = ascii_part[0]
         value = value.rstrip(".,;:)]}?।")
-        if len(value) >= 3 and value[0] not in "[{<$%(" and judge(match, value, start + len(value)):  # noqa: PLR2004 - nothing shorter is one
+        if (
+            len(value) >= 3  # noqa: PLR2004 - nothing shorter is one
+            and value[0] not in "[{<$%("
+            and is_secret(match, value, start + len(value))
+        ):
             yield FoundSecret(start, start + len(value), _kind(match))
 
 

@@ -201,7 +201,7 @@ class ReviewBounds:
     def __init__(self, session: WriteSession) -> None:
         self._session = session
         self._ends = False
-        self._was_told = False
+        self._is_reported = False
         self.has_ended = False
 
     def step_finished(self, parts: tuple[Part, ...]) -> None:
@@ -212,10 +212,10 @@ class ReviewBounds:
         """Return the messages to add before the step with that number."""
         if step == 1 or self._ends or self._session.has_finished or not self._is_enough():
             return []
-        if self._was_told:
+        if self._is_reported:
             self.has_ended = True
             raise Cancelled("stop")
-        self._was_told = True
+        self._is_reported = True
         text = "That is enough for one review. Call finish now; nothing else is carried out."
         return [text_message("user", text)]
 

@@ -248,7 +248,7 @@ class ReviewResult:
         return sum(row["rule"] == "budget" for row in self.report.get("refused", ()))
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """The sentence, and what it did."""
         return "\n\n".join(part for part in (self.message, self.report.get("markdown")) if part)
 
@@ -259,7 +259,7 @@ class ReviewResult:
             "status": self.status,
             "why": self.why,
             "message": self.message,
-            "told": self.told,
+            "full_message": self.full_message,
             "freed": self.freed,
             "ended_early": self.is_enough,
             "moved": self.report.get("moved", []),

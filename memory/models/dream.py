@@ -114,7 +114,7 @@ class DreamRun(models.Model):
     ended_at = models.DateTimeField(null=True)
     # The recipient of the outcome, in the requester's words; and whether it was notified.
     asker = models.CharField(max_length=200, blank=True)
-    was_told = models.BooleanField(default=False)
+    is_reported = models.BooleanField(default=False)
 
     message = models.TextField(blank=True)
     why = models.TextField(blank=True)
@@ -155,9 +155,9 @@ class DreamRun(models.Model):
             models.Index(fields=["workspace", "-id"], name="dream_runs_of_workspace"),
             models.Index(fields=["state"], condition=~Q(state="ended"), name="live_dream_runs"),
             models.Index(
-                fields=["was_told"],
-                condition=Q(state="ended", was_told=False),
-                name="untold_dream_runs",
+                fields=["is_reported"],
+                condition=Q(state="ended", is_reported=False),
+                name="unreported_dream_runs",
             ),
         ]
 
@@ -169,9 +169,9 @@ class DreamRun(models.Model):
         return f"{RUN_PREFIX}{self.pk}"
 
     @property
-    def told(self) -> str:
+    def full_message(self) -> str:
         """The message to the requester: the review, the outcome, notes, and the changes."""
-        review = self.review.get("told", "") if isinstance(self.review, dict) else ""
+        review = self.review.get("full_message", "") if isinstance(self.review, dict) else ""
         markdown = self.report.get("markdown", "") if isinstance(self.report, dict) else ""
         page = f"[Run {self.pk}](/memory/runs/{self.pk}/) on the Memory page." if markdown else ""
         # One cause may have stopped several steps.
@@ -194,7 +194,7 @@ class DreamRun(models.Model):
         try:
             with transaction.atomic():
                 return cls.objects.create(
-                    workspace=workspace, trigger=trigger, asker=asker, was_told=not asker
+                    workspace=workspace, trigger=trigger, asker=asker, is_reported=not asker
                 )
         except IntegrityError:
             return None

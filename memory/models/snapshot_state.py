@@ -9,7 +9,7 @@ from jenny.accounts.models import Workspace
 from jenny.workspace.snapshots.create import Activity
 
 # Less than the five minutes between two scans, so that each scan finds every workspace due.
-LOOK_EVERY = timedelta(minutes=4)
+SCAN_EVERY = timedelta(minutes=4)
 
 
 class SnapshotState(models.Model):
@@ -21,7 +21,7 @@ class SnapshotState(models.Model):
     fingerprint = models.CharField(max_length=64, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)
     taken_at = models.DateTimeField(null=True, blank=True)
-    next_look = models.DateTimeField(db_index=True)
+    next_scan_at = models.DateTimeField(db_index=True)
     failed_at = models.DateTimeField(null=True, blank=True)
     failure = models.TextField(blank=True)
     # The retention that a person confirmed; nothing is deleted under a shorter one.
@@ -34,27 +34,27 @@ class SnapshotState(models.Model):
     @classmethod
     def of(cls, workspace: Workspace, now: datetime) -> Self:
         """Return the row of *workspace*, created when missing."""
-        row, _ = cls.objects.get_or_create(workspace=workspace, defaults={"next_look": now})
+        row, _ = cls.objects.get_or_create(workspace=workspace, defaults={"next_scan_at": now})
         return row
 
     @staticmethod
     def make_missing(now: datetime, *, most: int) -> None:
         without = Workspace.objects.filter(snapshot_state=None).exclude(folder_made_at=None)
-        rows = [SnapshotState(workspace=row, next_look=now) for row in without[:most]]
+        rows = [SnapshotState(workspace=row, next_scan_at=now) for row in without[:most]]
         SnapshotState.objects.bulk_create(rows, ignore_conflicts=True)
 
     @classmethod
     def due(cls, now: datetime, *, most: int) -> list[Self]:
         """Return rows that are due for a scan, the longest waiting first."""
-        rows = cls.objects.filter(next_look__lte=now, workspace__deleted_at=None)
-        return list(rows.select_related("workspace").order_by("next_look")[:most])
+        rows = cls.objects.filter(next_scan_at__lte=now, workspace__deleted_at=None)
+        return list(rows.select_related("workspace").order_by("next_scan_at")[:most])
 
     def claim(self, now: datetime) -> bool:
         """Claim this scan. ``False``: another worker has it."""
-        mine = SnapshotState.objects.filter(pk=self.pk, next_look=self.next_look)
-        if not mine.update(next_look=now + LOOK_EVERY):
+        mine = SnapshotState.objects.filter(pk=self.pk, next_scan_at=self.next_scan_at)
+        if not mine.update(next_scan_at=now + SCAN_EVERY):
             return False
-        self.next_look = now + LOOK_EVERY
+        self.next_scan_at = now + SCAN_EVERY
         return True
 
     @property

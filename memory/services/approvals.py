@@ -212,7 +212,7 @@ find = find_hunk
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _DecisionRequest:
     """A requested decision: the hunk, and the person."""
 
     workspace: Workspace
@@ -237,7 +237,7 @@ def accept_hunk(
     now, nothing is written. A conflict needs either; with neither it keeps waiting. *kind* is
     ``browser`` or ``command``.
     """
-    made = _accepted(_Asked(workspace, hunk_id, account, kind), text, seen)
+    made = _accepted(_DecisionRequest(workspace, hunk_id, account, kind), text, seen)
     return replace(made, message=f"{made.message}{_versioned(workspace, [made])}")
 
 
@@ -282,18 +282,20 @@ def undo_acceptance(
     return DecisionOutcome(ok=True, message=message, hunk=find(workspace, hunk_id))
 
 
-def _accepted(asked: _Asked, text: str | None = None, seen: str | None = None) -> DecisionOutcome:
+def _accepted(
+    asked: _DecisionRequest, text: str | None = None, seen: str | None = None
+) -> DecisionOutcome:
     """Accept the hunk without committing a version."""
 
-    def judge(case: Decision) -> str:
-        if case.row.is_wish:
-            return approval_decisions.forget_hunk(case)
-        approval_decisions.land_hunk(case, text=text, seen=seen)
-        goes = case.row.kind == "remove" and not (text or "").strip() and not case.partners
-        where = " and ".join(dict.fromkeys(row.path for row in case.rows))
+    def apply(decision: Decision) -> str:
+        if decision.row.is_wish:
+            return approval_decisions.forget_hunk(decision)
+        approval_decisions.land_hunk(decision, text=text, seen=seen)
+        goes = decision.row.kind == "remove" and not (text or "").strip() and not decision.partners
+        where = " and ".join(dict.fromkeys(row.path for row in decision.rows))
         return f"Accepted: it is out of {where}." if goes else f"Accepted: {where} says it now."
 
-    return _decide(asked, State.ACCEPTED, judge)
+    return _decide(asked, State.ACCEPTED, apply)
 
 
 def reject_hunk(
@@ -303,16 +305,16 @@ def reject_hunk(
     has their facts."""
     offered: tuple[int, ...] = ()
 
-    def judge(case: Decision) -> str:
+    def apply(decision: Decision) -> str:
         nonlocal offered
-        if case.row.is_wish:
+        if decision.row.is_wish:
             root = paths.real_root(workspace.root)
-            approval_decisions.lift_tombstones(root, case.row, account, kind)
-        offered = approval_decisions.drop_hunk(case)
-        if case.row.is_wish:
-            return f"Rejected: {case.row.path} stays as it is, and Jenny knows it as before."
-        if case.row.kind == "remove" or case.partners:
-            return f"Rejected: {case.row.path} stays as it is. Dream does not ask again."
+            approval_decisions.lift_tombstones(root, decision.row, account, kind)
+        offered = approval_decisions.drop_hunk(decision)
+        if decision.row.is_wish:
+            return f"Rejected: {decision.row.path} stays as it is, and Jenny knows it as before."
+        if decision.row.kind == "remove" or decision.partners:
+            return f"Rejected: {decision.row.path} stays as it is. Dream does not ask again."
         if not offered:
             return "Rejected: it is not written, and not proposed again in these words."
         return (
@@ -321,7 +323,7 @@ def reject_hunk(
         )
 
     return _decide(
-        _Asked(workspace, hunk_id, account, kind), State.REJECTED, judge, lambda: offered
+        _DecisionRequest(workspace, hunk_id, account, kind), State.REJECTED, apply, lambda: offered
     )
 
 
@@ -331,17 +333,17 @@ def suppress(
     """Suppress the hunk's text: an addition becomes forgotten; a removal is applied and
     forgotten."""
 
-    def judge(case: Decision) -> str:
-        if case.row.is_wish:
-            return approval_decisions.forget_hunk(case)
-        gone = approval_decisions.suppress_hunk(case)
+    def apply(decision: Decision) -> str:
+        if decision.row.is_wish:
+            return approval_decisions.forget_hunk(decision)
+        gone = approval_decisions.suppress_hunk(decision)
         what = "1 statement is" if len(gone) == 1 else f"{len(gone)} statements are"
         return (
             f"Never stored: {what} noted as forgotten. Jenny does not learn it again by herself; "
             "what was forgotten can be lifted."
         )
 
-    return _decide(_Asked(workspace, hunk_id, account, kind), State.NEVER, judge)
+    return _decide(_DecisionRequest(workspace, hunk_id, account, kind), State.NEVER, apply)
 
 
 def accept_all(
@@ -355,7 +357,7 @@ def accept_all(
     keeps waiting, with a reason. The changes of each run are one version."""
     rows = waiting(workspace, run_id=run_id)
     numbers = [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
-    made = [_accepted(_Asked(workspace, number, account, kind)) for number in numbers]
+    made = [_accepted(_DecisionRequest(workspace, number, account, kind)) for number in numbers]
     note = _versioned(workspace, made)
     return tuple(replace(row, message=f"{row.message}{note}") if row.ok else row for row in made)
 
@@ -381,23 +383,25 @@ def invalidate(workspace: Workspace) -> tuple[int, tuple[int, ...]]:
 
 
 def _decide(
-    case: _Asked,
+    request: _DecisionRequest,
     wanted: State,
-    judge: Callable[[Decision], str],
+    apply: Callable[[Decision], str],
     offered: Callable[[], tuple[int, ...]] = tuple,
 ) -> DecisionOutcome:
     """Apply a decision unless one was made."""
-    workspace, hunk_id = case.workspace, case.hunk_id
+    workspace, hunk_id = request.workspace, request.hunk_id
     # Hunks whose file says the same already need no decision.
     resolve_hunk(workspace)
     try:
-        with approval_decisions.open_decision(workspace, hunk_id, case.account, case.kind) as found:
+        with approval_decisions.open_decision(
+            workspace, hunk_id, request.account, request.kind
+        ) as found:
             if found is None:
                 message = f"There is no change with the number {hunk_id}. Nothing was done."
                 return DecisionOutcome(ok=False, message=message)
             if isinstance(found, StagedHunk):
                 return _was_decided(workspace, found, wanted)
-            message = judge(found)
+            message = apply(found)
     except WriteRefused as error:
         # The rule's own sentence speaks to a model.
         is_forgotten = error.rule == "forgotten"

@@ -108,7 +108,10 @@ def _upgrade(row: Row) -> Row:
     if row.get("row") != "run":
         return row
     row = _with_message(row)
-    return {**row, "review": _with_message(row["review"])} if "review" in row else row
+    if "review" not in row:
+        return row
+    review = rename_key(_with_message(row["review"]), "told", "full_message")
+    return {**row, "review": review}
 
 
 def _with_message(values: Any) -> Any:
@@ -281,7 +284,7 @@ def _runs(workspace: Workspace, rows: Iterable[Row], *, has_same_entries: bool) 
             if not has_same_entries:
                 row |= {"entries": [], "cursor_from": None, "cursor_to": None, "set_aside": []}
             made = DreamRun.objects.create(
-                workspace=workspace, state=DreamRun.State.ENDED, was_told=True, **row
+                workspace=workspace, state=DreamRun.State.ENDED, is_reported=True, **row
             )
             here[key] = made.pk
         numbers[theirs] = here[key]

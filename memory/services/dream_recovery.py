@@ -156,7 +156,7 @@ def take_over(run: DreamRun) -> bool:
     DreamRun.objects.filter(pk=run.pk).update(message=report.INTERRUPTED, **facts)
     run.refresh_from_db()
     large_prunes.note_large_prune(run)
-    notify_untold(run)
+    report_ended_run(run)
     return True
 
 
@@ -205,16 +205,16 @@ def _every(root: Path) -> int:
     return every
 
 
-def notify_untold(run: DreamRun) -> None:
+def report_ended_run(run: DreamRun) -> None:
     """Notify the requester; a failure is tried again later."""
-    if run.was_told:
+    if run.is_reported:
         return
     try:
-        signals.run_reported.send(sender=None, asker=run.asker, message=run.told)
+        signals.run_reported.send(sender=None, asker=run.asker, message=run.full_message)
     except Exception:  # the outermost edge: the run is over, whoever can be told of it
         log.exception("dream.not_told", extra={"run": run.pk})
         return
-    DreamRun.objects.filter(pk=run.pk).update(was_told=True)
+    DreamRun.objects.filter(pk=run.pk).update(is_reported=True)
 
 
 def recover_runs() -> None:
@@ -224,5 +224,5 @@ def recover_runs() -> None:
             take_over(run)
         except Exception:  # one workspace's trouble is not the others'
             log.exception("dream.reap_broke", extra={"run": run.pk})
-    for run in list(DreamRun.objects.filter(state=DreamRun.State.ENDED, was_told=False)[:50]):
-        notify_untold(run)
+    for run in list(DreamRun.objects.filter(state=DreamRun.State.ENDED, is_reported=False)[:50]):
+        report_ended_run(run)

@@ -35,7 +35,7 @@ from memory.dream.dry_run import DryRunResult, NullRunStore, PastRuns
 from memory.dream.run_context import LeaseLost, RunInput, RunResult
 from memory.models import DreamEntry, DreamRun
 from memory.services import dream_recovery, large_prunes, origins, snapshots
-from memory.services.dream_recovery import LeaseRenewer, notify_untold, take_over
+from memory.services.dream_recovery import LeaseRenewer, report_ended_run, take_over
 from memory.services.dream_run_store import DjangoRunStore, held
 from memory.services.proposals import DjangoProposalStore, mode_of
 
@@ -245,7 +245,7 @@ def _ended(
     )
     dream_recovery.store_alarms(run, done.standing, done.alarms)
     large_prunes.note_large_prune(run)
-    notify_untold(run)
+    report_ended_run(run)
     prune_empty_runs(run)
     return run
 
@@ -297,7 +297,7 @@ def prune_empty_runs(run: DreamRun) -> None:
         state=DreamRun.State.ENDED,
         status=DreamRun.NOTHING,
         trigger="scheduled",
-        was_told=True,
+        is_reported=True,
         writes=[],
         commits=[],
         notes=[],

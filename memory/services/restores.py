@@ -233,7 +233,7 @@ def stop_dream(workspace: Workspace) -> str:
     DreamState.objects.filter(workspace=workspace).update(epoch=F("epoch") + 1)
     log.info("dream.stopped_for_restore", extra={"run": run.pk})
     run.refresh_from_db()
-    dream_recovery.notify_untold(run)
+    dream_recovery.report_ended_run(run)
     return "A memory update that was under way was stopped; its notes will be tried again."
 
 

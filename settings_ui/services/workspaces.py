@@ -234,7 +234,7 @@ def _stop(row: Workspace) -> None:
         state=DreamRun.State.ENDED,
         status="interrupted",
         message=_STOPPED,
-        was_told=True,
+        is_reported=True,
         ended_at=Now(),
     )
     # The lease renewer of the run notices it at its next beat, and the run writes nothing more.

@@ -30,7 +30,7 @@ from jenny.workspace import diffs, retention
 from jenny.workspace.config import Config
 from settings_ui import plots, values
 from settings_ui.services import accounts, metrics, workspaces
-from settings_ui.values import Asked
+from settings_ui.values import SentForm
 from settings_ui.views.values import group_page
 
 # Disk space used by each part of the data, and how long the data is kept.
@@ -100,7 +100,7 @@ def system_page(request: HttpRequest) -> HttpResponse:
         _set_developer_mode(request, person)
         return redirect("settings_system")
 
-    def context(row: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+    def context(row: Workspace, found: Config, asked: SentForm | None) -> dict[str, Any]:
         return {
             "rows": _rows(person, found, asked),
             "checks": health.checks(),
@@ -122,7 +122,7 @@ def appearance(request: HttpRequest) -> HttpResponse:
     return render(request, "settings/appearance.html", {"themes": Theme.choices})
 
 
-def _rows(person: Account, found: Config, asked: Asked | None) -> list[values.Row]:
+def _rows(person: Account, found: Config, asked: SentForm | None) -> list[values.Row]:
     """Return the rows of the form; the zone is chosen from a list."""
     choices = (
         ("", f"The account's own (now {person.time_zone})"),

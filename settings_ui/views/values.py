@@ -30,7 +30,7 @@ from memory.models import DreamRun
 from memory.services import dream_scheduler
 from settings_ui import values
 from settings_ui.services import accounts
-from settings_ui.values import Asked
+from settings_ui.values import SentForm
 from wikis import pages, project, wikis_block
 
 NEXT_TIMES = 3
@@ -93,7 +93,7 @@ def group_page(
     request: HttpRequest,
     workspace: Workspace,
     group: str,
-    context_of: Callable[[Workspace, Config, Asked | None], dict[str, Any]],
+    context_of: Callable[[Workspace, Config, SentForm | None], dict[str, Any]],
 ) -> HttpResponse:
     """Show a group's settings; a POST changes all that was sent, or nothing."""
     before = config.load_config(workspace.root)
@@ -126,7 +126,7 @@ def group_page(
     )
 
 
-def _write(workspace: Workspace, before: Config, asked: Asked, *, is_confirmed: bool) -> bool:
+def _write(workspace: Workspace, before: Config, asked: SentForm, *, is_confirmed: bool) -> bool:
     """Write the requested values through the config store; ``True`` when something changed."""
 
     def mutate(data: Raw) -> None:
@@ -144,7 +144,12 @@ def _let_follow(request: HttpRequest, name: str) -> None:
 
 
 def _say(
-    request: HttpRequest, workspace: Workspace, before: Config, asked: Asked, *, written: bool
+    request: HttpRequest,
+    workspace: Workspace,
+    before: Config,
+    asked: SentForm,
+    *,
+    written: bool,
 ) -> None:
     what = values.changed(before, config.load_config(workspace.root), asked.values)
     if not written or not what:
@@ -160,7 +165,7 @@ def _say(
             )
 
 
-def _memory_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+def _memory_context(workspace: Workspace, found: Config, asked: SentForm | None) -> dict[str, Any]:
     gauges = {row.file.budget_key: row for row in gauge(workspace.root)}
     due = dream_scheduler.load_next_deadline(workspace, now := timezone.now())
     timing = dream_scheduler.parse_timing(found, workspace.owner.time_zone)
@@ -206,14 +211,14 @@ def _lately(workspace: Workspace, timing: dream_scheduler.Timing, now: datetime)
 
 def _plain_context(
     group: str,
-) -> Callable[[Workspace, Config, Asked | None], dict[str, Any]]:
-    def context(_workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+) -> Callable[[Workspace, Config, SentForm | None], dict[str, Any]]:
+    def context(_workspace: Workspace, found: Config, asked: SentForm | None) -> dict[str, Any]:
         return _layers(found, values.fields_of(group), asked)
 
     return context
 
 
-def _layers(found: Config, fields: list[Field], asked: Asked | None) -> dict[str, Any]:
+def _layers(found: Config, fields: list[Field], asked: SentForm | None) -> dict[str, Any]:
     """Return the rows that stand first, the advanced ones, and whether those are to be seen."""
     rows = values.rows(found, fields, asked)
     return {
@@ -253,7 +258,9 @@ def tidy(request: HttpRequest, name: str) -> HttpResponse:
     return redirect("job", job.pk)
 
 
-def _projects_context(workspace: Workspace, found: Config, asked: Asked | None) -> dict[str, Any]:
+def _projects_context(
+    workspace: Workspace, found: Config, asked: SentForm | None
+) -> dict[str, Any]:
     return {
         "rows": values.rows(found, values.fields_of("projects"), asked),
         "projects": _projects(workspace),

@@ -179,8 +179,8 @@ const apply = {
   },
   meter({ text: sentence, percent, note }) {
     if (note !== undefined) {
-      byId("crowded").textContent = note;
-      byId("crowded").hidden = !note;
+      byId("overflow-note").textContent = note;
+      byId("overflow-note").hidden = !note;
     }
     byId("meter-text").textContent = sentence;
     byId("meter-percent").textContent = String(percent ?? 0);

@@ -102,4 +102,4 @@ def test_an_update_says_what_it_did_not_take_in(chat, monkeypatch):
     consolidation.take_in(run)
     dream_runs.execute_run(run.pk)
     run.refresh_from_db()
-    assert "What was said last in 2 conversations is not in this update." in run.told
+    assert "What was said last in 2 conversations is not in this update." in run.full_message

@@ -118,7 +118,7 @@ def test_what_waits_is_decided_by_keyboard(
     expect(page.locator("#notices [role=status]")).to_be_visible()
     expect(hunks).to_have_count(count - 1)
     expect(hunks.first).to_be_focused()
-    buttons = hunks.first.locator(".verdicts > button")
+    buttons = hunks.first.locator(".decisions > button")
     before_edit = [button.bounding_box() for button in buttons.all()]
     page.keyboard.press("e")
     field = hunks.first.locator("textarea")

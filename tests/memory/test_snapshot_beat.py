@@ -42,13 +42,13 @@ def test_a_change_is_saved_by_itself(start_stack):
     file.write_text("# Ana\n")
 
     def is_seen() -> int:
-        later("next_look")
+        later("next_scan_at")
         return ask("select count(*) from memory_snapshotstate where changed_at is not null")
 
     wait_until(is_seen, 60, "the change to be seen")
     assert len(shots()) == 1
     later("changed_at")
-    later("next_look")
+    later("next_scan_at")
     wait_until(lambda: len(shots()) > 1, 60, "the second one")
     listed = json.loads(stack.manage("snapshot", "list", "--json"))["snapshots"]
     assert [row["trigger"] for row in listed] == ["auto", "daily"]

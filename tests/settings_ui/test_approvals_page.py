@@ -1,4 +1,4 @@
-"""What waits for a person, over HTTP: verdicts, two tabs, conflicts, and what a run took out."""
+"""What waits for a person, over HTTP: decisions, two tabs, conflicts, and what a run took out."""
 
 import html
 import re
@@ -49,14 +49,14 @@ def staged(waits: Dreams, *lines: str) -> list[int]:
     return [row.id for row in approvals.waiting(waits.workspace)]
 
 
-def decide(client: Client, hunk: int, verdict: str, **more: str) -> str:
-    """Give a verdict without script; the page that follows."""
-    form = {"verdict": verdict} | more
+def decide(client: Client, hunk: int, decision: str, **more: str) -> str:
+    """Give a decision without script; the page that follows."""
+    form = {"decision": decision} | more
     answer = client.post(f"/memory/approvals/{hunk}/", form, follow=True)
     return answer.content.decode()
 
 
-def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
+def test_each_decision_is_given_once(client: Client, waits: Dreams) -> None:
     """Accept, other words, reject the wording, never store: the file and the lists say so after
     each; a second tab is told what was decided, and changes nothing."""
     hunks = staged(waits, "Keeps bees.", "Sells honey.", "Rents a van.", "Hates rain.")
@@ -82,7 +82,7 @@ def test_each_verdict_is_given_once(client: Client, waits: Dreams) -> None:
     assert "rain" not in text
     assert "There is nothing to review" in words(get(client, "/memory/approvals/"))
 
-    late = client.post(f"/memory/approvals/{third}/", {"verdict": "accept"})
+    late = client.post(f"/memory/approvals/{third}/", {"decision": "accept"})
     assert late.status_code == 422
     assert "rejected already" in late.content.decode()
     assert waits.text() == text
@@ -96,19 +96,19 @@ def undo_in(page: str) -> str:
     return html.unescape(found)
 
 
-@pytest.mark.parametrize("verdict", ["accept", "edit"])
-def test_an_acceptance_is_undone(client: Client, waits: Dreams, verdict: str) -> None:
+@pytest.mark.parametrize("decision", ["accept", "edit"])
+def test_an_acceptance_is_undone(client: Client, waits: Dreams, decision: str) -> None:
     """The file is as before, the change waits as it was proposed, nothing is forgotten, and it can
     be accepted once more; a second press changes nothing."""
     (hunk,) = staged(waits, "Keeps bees.")
-    address = undo_in(decide(client, hunk, verdict, text="- Keeps wild bees."))
-    written = "- Keeps bees." if verdict == "accept" else "- Keeps wild bees."
+    address = undo_in(decide(client, hunk, decision, text="- Keeps wild bees."))
+    written = "- Keeps bees." if decision == "accept" else "- Keeps wild bees."
     assert f"{written}\n" in waits.text()
     page = client.post(address, follow=True).content.decode()
     assert "the change waits for you again" in page
     assert waits.text() == START
     (row,) = approvals.waiting(waits.workspace)
-    own = "- Keeps wild bees." if verdict == "edit" else None
+    own = "- Keeps wild bees." if decision == "edit" else None
     assert (row.id, row.after, row.text) == (hunk, "- Keeps bees.", own)
     assert suppression.list_tombstones(waits.root) == ()
     assert "Undone already" in client.post(address, follow=True).content.decode()
@@ -227,9 +227,9 @@ def test_an_undo_of_nothing_says_so(client: Client, waits: Dreams, changes: str)
 def test_two_tabs_decide_at_once(client: Client, waits: Dreams) -> None:
     """Accept and never at the same moment: one of them is done, and done once."""
     (hunk,) = staged(waits, "Keeps bees.")
-    verdicts = ["accept", "never", "accept", "reject"]
+    decisions = ["accept", "never", "accept", "reject"]
     path = f"/memory/approvals/{hunk}/"
-    acts = [lambda one, v=verdict: one.post(path, {"verdict": v}) for verdict in verdicts]
+    acts = [lambda one, v=decision: one.post(path, {"decision": v}) for decision in decisions]
     answers = together(client, acts)
     assert {row.status_code for row in answers} <= {302, 422}
     (row,) = approvals.decided(waits.workspace)
@@ -240,16 +240,16 @@ def test_two_tabs_decide_at_once(client: Client, waits: Dreams) -> None:
 
 
 def test_htmx_gets_what_is_left(client: Client, waits: Dreams) -> None:
-    """A verdict answers with the hunks that still wait; a form without one answers 422 and keeps
+    """A decision answers with the hunks that still wait; a form without one answers 422 and keeps
     what was typed."""
     first, second = staged(waits, "Keeps bees.", "Sells honey.")
-    answer = client.post(f"/memory/approvals/{first}/", {"verdict": "accept"}, headers=HTMX)
+    answer = client.post(f"/memory/approvals/{first}/", {"decision": "accept"}, headers=HTMX)
     page = answer.content.decode()
     assert answer.status_code == 200
     assert "<html" not in page
     assert f'id="hunk-{second}"' in page
     assert f'id="hunk-{first}"' not in page
-    answer = client.post(f"/memory/approvals/{second}/", {"verdict": "perhaps"}, headers=HTMX)
+    answer = client.post(f"/memory/approvals/{second}/", {"decision": "perhaps"}, headers=HTMX)
     assert answer.status_code == 422
     assert f'id="hunk-{second}"' in answer.content.decode()
     assert "Sells honey" not in waits.text()
@@ -275,7 +275,7 @@ def test_a_conflict_is_solved_with_what_was_shown(client: Client, waits: Dreams)
     assert "Its place has changed" in page
     assert "painted blue" in page
     (waits.root / MEMORY).write_text(START.replace("painted red", "painted white"))
-    form = {"verdict": "accept", "seen": hunk.now}
+    form = {"decision": "accept", "seen": hunk.now}
     answer = client.post(f"/memory/approvals/{hunk.id}/", form)
     assert answer.status_code == 422
     assert "painted white" in waits.text()
@@ -306,7 +306,7 @@ def test_hunks_are_text_and_the_owners(client: Client, waits: Dreams) -> None:
     stranger.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))
     assert "bold" not in get(stranger, "/memory/approvals/")
     for number in (hunk, 10**25):
-        answer = stranger.post(f"/memory/approvals/{number}/", {"verdict": "accept"})
+        answer = stranger.post(f"/memory/approvals/{number}/", {"decision": "accept"})
         assert answer.status_code == 404
     stranger.post("/memory/approvals/accept-all")
     assert len(approvals.waiting(waits.workspace)) == 1
@@ -315,7 +315,7 @@ def test_hunks_are_text_and_the_owners(client: Client, waits: Dreams) -> None:
 def test_words_that_say_nothing_are_not_written(client: Client, waits: Dreams) -> None:
     """Other words must be some; what was typed is kept, and the hunk goes on waiting."""
     (hunk,) = staged(waits, "Keeps bees.")
-    answer = client.post(f"/memory/approvals/{hunk}/", {"verdict": "edit", "text": "  "})
+    answer = client.post(f"/memory/approvals/{hunk}/", {"decision": "edit", "text": "  "})
     assert answer.status_code == 422
     assert waits.text() == START
     assert len(approvals.waiting(waits.workspace)) == 1

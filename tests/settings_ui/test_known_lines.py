@@ -229,13 +229,13 @@ def test_forgetting_takes_out_what_waits_and_a_person_may_remember_it(
     answer = client.post("/memory/lines/", form, headers=HTMX, follow=True).content.decode()
     assert "1 change that waited for your review went with it" in answer
     decide = f"/memory/approvals/{hunk.id}/"
-    answer = client.post(decide, {"verdict": "accept"})
+    answer = client.post(decide, {"decision": "accept"})
     assert answer.status_code == 422
     assert "You had this forgotten, so it was not written" in answer.content.decode()
     assert "Remember it after all" in answer.content.decode()
     assert "That is final" not in answer.content.decode()
     assert "Remember it after all" in page(client, "/memory/approvals/")
-    client.post(decide, {"verdict": "remember"})
+    client.post(decide, {"decision": "remember"})
     assert "Green tea is what the user drinks" in dreams.text()
     assert "Remember it after all" not in page(client, "/memory/approvals/")
 

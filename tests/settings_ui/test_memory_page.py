@@ -199,7 +199,7 @@ def test_a_run_shows_what_it_read_wrote_and_refused(client: Client, dreams: Drea
     assert f"{run.tokens:,}" in text
     assert f'href="/snapshots/{run.snapshot}/"' in page
     assert client.get(f"/snapshots/{run.snapshot}/").status_code == 200
-    assert f"/memory/runs/{run.pk}/" in run.told
+    assert f"/memory/runs/{run.pk}/" in run.full_message
     row = words(get(client, "/memory/runs/"))
     assert f"Update {run.pk}, by hand" in row
     assert f"{MEMORY} lines that came: +1 lines that went: −1" in row

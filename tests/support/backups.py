@@ -43,7 +43,7 @@ def furnish(row: Workspace) -> None:
     (memory / ".dream_cursor").write_text("1")
     run = DreamRun.objects.create(
         workspace=row, trigger="manual", state="ended", status="wrote",
-        entries=[{"cursor": 1, "verdict": "used"}], was_told=True,
+        entries=[{"cursor": 1, "verdict": "used"}], is_reported=True,
     )  # fmt: skip
     commits.begin_run(row.root, RunNote(f"dream:{run.pk}", "dream: manual run", (0, 1)))
     dream = open_workspace(row.root, Actor("restore", run=f"dream:{run.pk}"))

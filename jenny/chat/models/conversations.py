@@ -137,7 +137,7 @@ class Conversation(Consolidating):
     # The branch that is shown; null: there is only one.
     branch = models.ForeignKey(Branch, null=True, on_delete=models.SET_NULL, related_name="+")
     # Names what is too big for the model and cannot be summarised away; empty: nothing is.
-    crowded = models.TextField(blank=True)
+    overflow_note = models.TextField(blank=True)
     is_pinned = models.BooleanField(default=False)
     is_archived = models.BooleanField(default=False)
     # An answer ended while nobody was looking at it.

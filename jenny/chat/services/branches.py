@@ -170,7 +170,7 @@ def branch_off(chat: Conversation, message_id: int) -> Conversation:
                 "branch": None,
                 "is_pinned": False,
                 "is_archived": False,
-                "crowded": "",
+                "overflow_note": "",
                 "summarised_through": through,
                 "context_from": at.context_from,
                 "session_from": at.session_from,
@@ -339,7 +339,7 @@ def _enter(chat: Conversation, branch: Branch, at: _At) -> None:
         tokens_gone=at.tokens_gone,
         appending_from=0,
         appending_through=0,
-        crowded="",
+        overflow_note="",
         event_number=F("event_number") + 1,
     )
     chat.refresh_from_db()

@@ -336,7 +336,7 @@ def run_dream(
         return report.BEGUN
     consolidation.take_in(run)
     dream_runs.execute_run(run.pk)
-    return dream_runs.outcome_of(run).told
+    return dream_runs.outcome_of(run).full_message
 
 
 def post_outcome(asker: str, message: str, **_: object) -> None:

@@ -306,9 +306,9 @@ def fixed_part(chat: Conversation, room: int) -> FixedCost:
 
 def publish_overflow(chat: Conversation, message: str) -> None:
     """Show the sentence next to the meter; empty: remove it."""
-    rows = Conversation.objects.filter(pk=chat.pk).exclude(crowded=message)
+    rows = Conversation.objects.filter(pk=chat.pk).exclude(overflow_note=message)
     # Mostly it says so already, and there is nothing to write.
-    if rows.exists() and rows.update(crowded=message):
+    if rows.exists() and rows.update(overflow_note=message):
         chat.refresh_from_db()
         gauge = meter_of(chat, workspace_config.load_config(chat.workspace.root))
         Publisher(chat).meter(gauge.message, gauge.percent, message)

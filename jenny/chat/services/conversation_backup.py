@@ -57,7 +57,7 @@ def export_rows(workspace: Workspace, left_out: list[str] | None = None) -> Iter
         with contextlib.suppress(Conversation.DoesNotExist):  # deleted meanwhile
             talk = talk_of(kept.get(pk=key))
             try:
-                found = list(backup.rows(backup.judged(talk)))
+                found = list(backup.rows(backup.validated(talk)))
             except (BackupRefused, ValueError) as error:
                 log.warning("backup.conversation_left_out", extra={"conversation": str(key)})
                 if left_out is not None:
@@ -213,7 +213,7 @@ _AT_ONCE = 500
 # Rows of one transaction; others wait for the database meanwhile.
 _MESSAGES_AT_ONCE = 2_000
 _COLUMNS = (
-    *("project", "title", "titled_by_hand", "preset", "created_at", "active_at", "crowded"),
+    *("project", "title", "titled_by_hand", "preset", "created_at", "active_at", "overflow_note"),
     *("is_pinned", "is_archived"),
 )
 _POINTERS = ("summarised_through", "context_from", "session_from", "tokens_gone")

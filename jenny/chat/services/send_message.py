@@ -185,7 +185,7 @@ def stop_turn(conversation: Conversation) -> int:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EndRequest:
     """The turn that was asked to end: a queued one, which is over, or a running one."""
 
     over: Turn | None = None
@@ -193,11 +193,11 @@ class Asked:
     running: Turn | None = None
 
 
-def ask_to_end(conversation: Conversation) -> Asked:
+def ask_to_end(conversation: Conversation) -> EndRequest:
     """End a queued turn, or ask a running one to end; the caller locks the conversation."""
     live = Turn.live_in(conversation)
     if live is None:
-        return Asked()
+        return EndRequest()
     won = Turn.objects.filter(pk=live.pk, state=Turn.State.QUEUED).update(
         state=Turn.State.STOPPED,
         reason="stopped",
@@ -207,16 +207,16 @@ def ask_to_end(conversation: Conversation) -> Asked:
     )
     if not won:
         running = Turn.objects.filter(pk=live.pk, state=Turn.State.RUNNING)
-        return Asked(running=live) if running.update(cancel_requested=True) else Asked()
+        return EndRequest(running=live) if running.update(cancel_requested=True) else EndRequest()
     waiting = conversation.waiting()
     taken = list(waiting)
     waiting.update(turn=live)
     conversation.rests(conversation.workspace.root)
     live.refresh_from_db()
-    return Asked(over=live, rows=(*taken, answer_of(live)))
+    return EndRequest(over=live, rows=(*taken, answer_of(live)))
 
 
-def publish_end(conversation: Conversation, asked: Asked) -> int:
+def publish_end(conversation: Conversation, asked: EndRequest) -> int:
     """After that transaction: publish the ending, or signal the worker."""
     if asked.over is not None:
         publisher = Publisher(conversation)

@@ -37,14 +37,14 @@ _MOST_MODE = 0o7777
 _HERE, _IN = "here", "in"
 
 
-def judge_snapshots(fetched: Unbundled) -> None:
+def validate_snapshots(fetched: Unbundled) -> None:
     """Refuse commits that are not valid snapshots.
 
     Raises:
         BackupRefused: one is invalid or damaged.
     """
     with Objects(fetched.path) as repo:
-        judge = _Judge(repo)
+        validator = _Validator(repo)
         for name, commit in fetched.refs.items():
             if not name.startswith(f"{REFS}/"):
                 raise refused("has a version among its snapshots")
@@ -52,21 +52,21 @@ def judge_snapshots(fetched: Unbundled) -> None:
                 shot = decoded(name.removeprefix(f"{REFS}/"), commit, repo)
                 if shot.id != f"{shot.number}-{commit[:8]}" or not _is_sound(shot):
                     raise refused("has a snapshot that does not say what it is")
-                judge.tree(shot.tree, 0)
+                validator.tree(shot.tree, 0)
                 about = entry(repo, repo.commit(commit).tree, "about")
                 if about is not None:
-                    judge.about(about.sha, 0)
+                    validator.about(about.sha, 0)
                 _judge_skipped(repo, commit)
 
 
-def judge_versions(fetched: Unbundled) -> None:
+def validate_versions(fetched: Unbundled) -> None:
     """Refuse commits that are not valid versions.
 
     Raises:
         BackupRefused: one is invalid or damaged.
     """
     with Objects(fetched.path) as repo:
-        judge = _Judge(repo)
+        validator = _Validator(repo)
         if fetched.refs.keys() - {MAIN}:
             raise refused("has a snapshot among its versions")
         seen: set[str] = set()
@@ -78,7 +78,7 @@ def judge_versions(fetched: Unbundled) -> None:
             seen.add(sha)
             with _damage():
                 commit = repo.commit(sha)
-                judge.tree(commit.tree, 0)
+                validator.tree(commit.tree, 0)
                 waiting.extend(commit.parents)
 
 
@@ -90,7 +90,7 @@ def _damage() -> Iterator[None]:
         raise refused("is damaged or not whole") from error
 
 
-class _Judge:
+class _Validator:
     """A walk through folders that skips those already checked."""
 
     def __init__(self, repo: Objects) -> None:

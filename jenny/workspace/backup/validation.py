@@ -292,14 +292,17 @@ class Backup:
             BackupRefused: it is damaged, or not Jenny's.
         """
         found: dict[str, Unbundled | None] = {SNAPSHOTS: None, VERSIONS: None}
-        judges = {SNAPSHOTS: histories.judge_snapshots, VERSIONS: histories.judge_versions}
-        for name, judge in judges.items():
+        validators = {
+            SNAPSHOTS: histories.validate_snapshots,
+            VERSIONS: histories.validate_versions,
+        }
+        for name, validate in validators.items():
             if not self.has(name):
                 continue
             path = folder / f"{Path(name).stem}.git"
             with _as_refusal(), self._zip.open(self._inside.parts[name]) as stream:
                 found[name] = fetched = bundles.unbundle(stream.read, path)
-            judge(fetched)
+            validate(fetched)
         return Histories(found[SNAPSHOTS], found[VERSIONS])
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:

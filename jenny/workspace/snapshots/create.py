@@ -106,7 +106,7 @@ _made: Kept[Made] = Kept(16)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _SnapshotRequest:
     trigger: Trigger
     label: str
     now: datetime
@@ -146,7 +146,7 @@ def create(
     if trigger not in TRIGGERS:
         raise ValueError(trigger)
     real = paths.real_root(root)
-    asked = _Asked(trigger, label.strip()[:_LABEL_CHARS], now, reread)
+    asked = _SnapshotRequest(trigger, label.strip()[:_LABEL_CHARS], now, reread)
     try:
         with store.write(timeout=timeout) as repo:
             return _create(store, repo, real, asked)
@@ -158,7 +158,7 @@ def create(
         raise SnapshotFailed(message) from error
 
 
-def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
+def _create(store: Store, repo: Objects, root: Path, asked: _SnapshotRequest) -> Outcome:
     """Take the snapshot; the store's lock is held."""
     before = _before(store, repo)
     batch = PackBatch(repo, doubt=asked.reread)
@@ -191,7 +191,9 @@ def _create(store: Store, repo: Objects, root: Path, asked: _Asked) -> Outcome:
     return Outcome(shot, shot is not before.shot, first.fingerprint, skipped)
 
 
-def _known(store: Store, before: _Before, asked: _Asked) -> tuple[Made | None, Known, bool]:
+def _known(
+    store: Store, before: _Before, asked: _SnapshotRequest
+) -> tuple[Made | None, Known, bool]:
     """Return this process's previous folders, known contents, and True if the store has them."""
     if asked.reread:
         return None, nothing_known, False
@@ -256,7 +258,7 @@ def _as_it_is(root: Path, reader: FileReader, why: str) -> tuple[Scan, tuple[Ski
 
 @dataclass(frozen=True)
 class _Draft:
-    asked: _Asked
+    asked: _SnapshotRequest
     before: _Before
     built: Built
     skipped: tuple[Skipped, ...]

@@ -125,11 +125,11 @@ def _accept(workspace: Workspace, options: Answer) -> Answer:
 
 
 def _reject(workspace: Workspace, options: Answer) -> Answer:
-    verdict = approvals.suppress if options["never"] else approvals.reject_hunk
+    decide = approvals.suppress if options["never"] else approvals.reject_hunk
     owner = workspace.owner
     return _each(
         _numbers(workspace, options),
-        lambda number: verdict(workspace, number, account=owner, kind=_KIND),
+        lambda number: decide(workspace, number, account=owner, kind=_KIND),
     )
 
 
@@ -145,8 +145,8 @@ def _numbers(workspace: Workspace, options: Answer) -> list[int]:
     return [row.id for row in sorted(rows, key=lambda row: len(row.after) - len(row.before))]
 
 
-def _each(numbers: Sequence[int], verdict: Callable[[int], DecisionOutcome]) -> Answer:
-    return _told_of([(number, verdict(number)) for number in numbers])
+def _each(numbers: Sequence[int], decide: Callable[[int], DecisionOutcome]) -> Answer:
+    return _told_of([(number, decide(number)) for number in numbers])
 
 
 def _told_of(outcomes: Sequence[tuple[int, DecisionOutcome]]) -> Answer:

@@ -65,15 +65,17 @@ def decide(request: HttpRequest, hunk_id: int) -> HttpResponseBase:
     mine = get_workspace_context(request)
     if approvals.find(mine.row, min(hunk_id, _LARGEST)) is None:
         raise Http404
-    verdict = request.POST.get("verdict", "")
-    if verdict not in {"accept", "edit", "reject", "never", "remember"}:
-        return _answer(request, mine, "Nothing was decided: the form named no verdict.", status=422)
-    outcome = _decided(request, mine, hunk_id, verdict)
+    decision = request.POST.get("decision", "")
+    if decision not in {"accept", "edit", "reject", "never", "remember"}:
+        return _answer(
+            request, mine, "Nothing was decided: the form named no decision.", status=422
+        )
+    outcome = _decided(request, mine, hunk_id, decision)
     if outcome.ok:
         messages.success(request, outcome.message, extra_tags=_undo_address([outcome]))
         return _answer(request, mine)
     # Words of the person's own are not lost for it: they accept them once more.
-    again = hunk_id if outcome.is_forgotten and verdict == "accept" else 0
+    again = hunk_id if outcome.is_forgotten and decision == "accept" else 0
     return _answer(request, mine, outcome.message, status=422, failed=hunk_id, again=again)
 
 
@@ -159,16 +161,16 @@ def skill(request: HttpRequest) -> HttpResponseBase:
 
 
 def _decided(
-    request: HttpRequest, mine: WorkspaceContext, hunk_id: int, verdict: str
+    request: HttpRequest, mine: WorkspaceContext, hunk_id: int, decision: str
 ) -> DecisionOutcome:
-    if verdict == "reject":
+    if decision == "reject":
         return approvals.reject_hunk(mine.row, hunk_id, account=mine.account)
-    if verdict == "never":
+    if decision == "never":
         return approvals.suppress(mine.row, hunk_id, account=mine.account)
-    if verdict == "remember":
+    if decision == "remember":
         return approvals.remember_after_all(mine.row, hunk_id, account=mine.account)
     text = None
-    if verdict == "edit":
+    if decision == "edit":
         text = request.POST.get("text", "")[:TEXT_CHARS].replace("\r\n", "\n")
     seen = request.POST.get("seen")
     return approvals.accept_hunk(

@@ -89,7 +89,7 @@ LEFT_OUT = {
     "memory.DreamRun.heartbeat_at": LEASE,
     "memory.DreamRun.deadline_at": LEASE,
     "memory.DreamRun.asker": "It is a conversation that waits for an answer, and is told once.",
-    "memory.DreamRun.was_told": "It was told where it ran.",
+    "memory.DreamRun.is_reported": "It was told where it ran.",
     "memory.StagedHunk.id": NUMBER,
     "memory.StagedHunk.workspace": OWNER,
     "memory.StagedHunk.number": "It counts what waits here.",

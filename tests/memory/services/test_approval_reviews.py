@@ -35,8 +35,8 @@ def test_what_a_review_would_take_out_waits(dreams):
     run = review(
         dreams, archived(MEMORY, TEN[0], "date passed"), edit(MEMORY, TEN[1], "Beta is short.")
     )
-    assert run.review["status"] == "waiting", run.told
-    assert "waits for your approval" in run.told
+    assert run.review["status"] == "waiting", run.full_message
+    assert "waits for your approval" in run.full_message
     assert dreams.text() == TEXT
     hunks = approvals.waiting(dreams.workspace)
     assert all(row.by_review for row in hunks)

@@ -19,12 +19,12 @@ def test_facts_are_kept_corrected_and_the_old_wording_archived(dreams, settings)
         "- [ephemeral] The user is tired today.",
     )
     run = dreams.run()
-    assert (run.status, run.is_demo) == ("completed", True), run.told
+    assert (run.status, run.is_demo) == ("completed", True), run.full_message
     assert dreams.cursor == first[-1]
     assert [row["verdict"] for row in run.entries] == ["saved", "saved", "not_kept"]
-    assert "+- The user lives in Brno." in run.told
-    assert "3 entries: 2 saved, 1 not kept." in run.told
-    assert f"`/dream-restore {run.commits[-1][:8]}` undoes it." in run.told
+    assert "+- The user lives in Brno." in run.full_message
+    assert "3 entries: 2 saved, 1 not kept." in run.full_message
+    assert f"`/dream-restore {run.commits[-1][:8]}` undoes it." in run.full_message
     assert "- The deploy runs on Tuesdays." in dreams.text(MEMORY)
 
     dreams.say(
@@ -32,7 +32,7 @@ def test_facts_are_kept_corrected_and_the_old_wording_archived(dreams, settings)
         "- [durable] The user lives in Brno.",
     )
     run = dreams.run()
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     assert [row["verdict"] for row in run.entries] == ["saved", "already_known"]
     memory = dreams.text(MEMORY)
     assert "- The deploy runs on Thursdays, no longer on Tuesdays." in memory
@@ -41,7 +41,7 @@ def test_facts_are_kept_corrected_and_the_old_wording_archived(dreams, settings)
     (kept,) = archive.listing(dreams.root)
     assert kept.text == "The deploy runs on Tuesdays."
     assert run.archived == [kept.id]
-    assert kept.id in run.told
+    assert kept.id in run.full_message
     assert dreams.run().status == "nothing_pending"
 
 
@@ -64,7 +64,7 @@ def test_a_report_counts_only_what_the_run_wrote(dreams):
     assert told["added"] == {MEMORY: ["## Notes", "- The bees are fed on Mondays."]}
     assert [(row["path"], row["rule"]) for row in told["refused"]] == [("USER.md", "edit")]
     assert run.status == "partly_written"
-    assert "SOUL.md" not in run.told
+    assert "SOUL.md" not in run.full_message
     assert (dreams.root / "USER.md").read_bytes() == b"\xff\xfe no text\n"
 
 
@@ -102,17 +102,17 @@ def test_a_review_can_be_watched(dreams, settings):
         dreams.root, outcome.Counters(runs_since_review=12), Actor("pipeline", run="test")
     )
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert dreams.text("USER.md") == (
         "# User\n\n## Preferences and habits\n\n- Drinks coffee black, at seven.\n"
         "- Likes rye bread and long walks by the river.\n"
     )
     assert "- The server runs on Debian." in dreams.text(MEMORY)
     assert [row.text for row in archive.listing(dreams.root)] == ["Drinks coffee."]
-    first = run.told.split("\n")[0]
+    first = run.full_message.split("\n")[0]
     assert first.startswith("Review: ")
     assert "1 fact moved to the archive: `" in first
-    assert "Nothing to do." in run.told
+    assert "Nothing to do." in run.full_message
     outcome.store_counters(
         dreams.root, outcome.Counters(runs_since_review=12), Actor("pipeline", run="test")
     )

@@ -67,7 +67,7 @@ def test_the_chat_gets_one_outcome(dreams):
         "Nothing to do"
     )
     run = DreamRun.objects.get()
-    signals.run_reported.send(sender=None, asker=run.asker, message=run.told)
+    signals.run_reported.send(sender=None, asker=run.asker, message=run.full_message)
     assert [text.split(".")[0] for text in replies(chat)] == ["Dreaming…", "Nothing to do"]
     told = commands.run_command(chat, commands.parse("/dream budget 5000"), in_process=True)
     assert "/settings/memory/" in told

@@ -464,7 +464,7 @@ def test_another_model_for_dream(dreams):
     dreams.model.script(finish(not_kept=[two]))
     fallen = dreams.run()
     assert fallen.model == "scripted-model"
-    assert "small" in fallen.told
+    assert "small" in fallen.full_message
 
 
 def test_a_fact_that_is_left_out_comes_back_until_it_is_told(dreams):

@@ -63,7 +63,7 @@ def test_what_was_asked_about_and_put_right_is_written(dreams):
         lambda n: add("- Daughter Lea started school in Linden.", n, path="USER.md"),
         lambda n: add("- Daughter Mia started school in Linden.", n, path="USER.md"),
     )
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     assert "Daughter Mia started school" in dreams.text("USER.md")
     assert not approvals.waiting(dreams.workspace)
 
@@ -75,7 +75,7 @@ def test_what_was_asked_about_and_left_is_no_failed_run(dreams):
         "- [ephemeral] It rains.",
         lambda n: add("- Owns a castle in Wales.", n, path="USER.md"),
     )
-    assert run.status == "nothing_new", run.told
+    assert run.status == "nothing_new", run.full_message
     assert "castle" not in dreams.text("USER.md")
 
 
@@ -101,7 +101,7 @@ def test_an_honest_run_makes_no_request_more(dreams):
     )
     dreams.model.script(finish(saved=[one]), when=batch_of)
     run = dreams.run()
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     assert ASKED not in results(dreams.model.requests[-1])
     assert not approvals.waiting(dreams.workspace)
 
@@ -127,7 +127,7 @@ def test_a_permanent_fact_goes_only_with_a_correction(dreams):
     correction it goes."""
     line = "Mother Helena was born on 14 May 1951."
     run = dream(dreams, f"- [permanent] {line}", lambda n: add(f"- {line}", n, path="USER.md"))
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     move = {"path": "USER.md", "entry": line, "to": "archive", "reason": "not used lately"}
     gone = [lambda n: Call("move_entry", move | {"sources": [n]})]
     run = dream(dreams, "- [ephemeral] It rains.", *gone * 2)
@@ -147,7 +147,7 @@ def test_a_correction_takes_a_permanent_fact_out(dreams):
         lambda n: change(f"- {line}\n", "", n),
     )
     assert line not in dreams.text("USER.md")
-    assert not approvals.waiting(dreams.workspace), run.told
+    assert not approvals.waiting(dreams.workspace), run.full_message
 
 
 def test_a_review_that_lets_one_word_cover_two_lines_is_asked_and_both_stay(dreams):
@@ -167,7 +167,7 @@ def test_a_review_that_lets_one_word_cover_two_lines_is_asked_and_both_stay(drea
     assert dreams.text() == text
     (hunk,) = approvals.waiting(dreams.workspace)
     assert "Serious allergies" in hunk.after
-    assert run.review["status"] == "waiting", run.told
+    assert run.review["status"] == "waiting", run.full_message
 
 
 def test_an_honest_review_is_not_asked(dreams):
@@ -186,7 +186,7 @@ def test_an_honest_review_is_not_asked(dreams):
     )
     dreams.model.script(Call("finish", {}), when=is_review)
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert dreams.text() == f"# Memory\n\n{new}"
     assert dreams.counters == Counters(runs_since_review=1)
     assert not approvals.waiting(dreams.workspace)
@@ -263,7 +263,7 @@ def test_a_line_that_contradicts_one_that_stays_is_asked_about_once(dreams):
     told = results(dreams.model.requests[-1])
     assert "contradicts “The boiler room is locked at 9 in the evening.”, which stays" in told
     assert line in dreams.text("USER.md")
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     assert not approvals.waiting(dreams.workspace)
 
 
@@ -307,7 +307,7 @@ def test_a_text_in_odd_letters_does_not_end_a_run(dreams):
     """Letters that only look like others, and raised digits, are letters and digits of the text."""
     line = "- MİN. 30 dakika, die erſte Auflage, halb 3²."
     run = dream(dreams, f"- [durable] {line[2:]}", *[lambda n: add(line, n, path="USER.md")] * 2)
-    assert run.status == "completed", run.told
+    assert run.status == "completed", run.full_message
     assert line in dreams.text("USER.md")
 
 
@@ -337,7 +337,7 @@ def write_skill(dreams, *texts):
 def test_an_honest_skill_is_made_at_once(dreams):
     """Its steps may say in more words what is to be done."""
     run = write_skill(dreams, SKILL.format(host="Merkur", wait=10, check="open and read"))
-    assert "build host Merkur" in dreams.text("skills/deploy/SKILL.md"), run.told
+    assert "build host Merkur" in dreams.text("skills/deploy/SKILL.md"), run.full_message
     assert ASKED not in results(dreams.model.requests[-1])
 
 

@@ -67,7 +67,7 @@ def test_a_review_relocates_rewords_and_archives(dreams):
     dreams.model.script("All is well.", when=is_review)
     dreams.model.script(finish(not_kept=[one]), when=batch_of)
     run = dreams.run()
-    assert (run.status, dreams.cursor) == ("nothing_new", one), run.told
+    assert (run.status, dreams.cursor) == ("nothing_new", one), run.full_message
     found = run.review
     assert (found["status"], found["due"]) == ("completed", "due")
     assert found["freed"] > 0
@@ -77,9 +77,13 @@ def test_a_review_relocates_rewords_and_archives(dreams):
     assert dentist.events[0].actor == "review"
     assert set(found["archived"]) == {row.id for row in rows.values()}
     assert [(row["source"], row["target"]) for row in found["moved"]] == [(MEMORY, "USER.md")]
-    assert run.told.startswith(f"Review: {found['freed']} characters freed. 2 facts moved to the ")
-    assert f"`{dentist.id}`" in run.told.split("\n")[0]
-    assert run.told.index("Moved:") < run.told.index("Memory is up to date: nothing new.")
+    assert run.full_message.startswith(
+        f"Review: {found['freed']} characters freed. 2 facts moved to the "
+    )
+    assert f"`{dentist.id}`" in run.full_message.split("\n")[0]
+    assert run.full_message.index("Moved:") < run.full_message.index(
+        "Memory is up to date: nothing new."
+    )
     with open_history(dreams.root) as versions:
         (sha,) = found["commits"]
         version = versions.resolve(sha)
@@ -118,7 +122,7 @@ def test_the_first_finish_ends_the_review(dreams):
     gone = archived(MEMORY, "Dentist on 2 March 2025 at 9.", "date passed")
     dreams.model.always(is_review, gone, Call("finish", {}), Call("finish", {}))
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert len(reviews(dreams)) == 1
 
 
@@ -133,7 +137,7 @@ def test_what_replaces_a_line_rests_on_what_the_line_rested_on(dreams):
     dreams.model.script(edit(MEMORY, "The bees, they are fed", "Bees are fed"), when=is_review)
     dreams.model.script(edit(MEMORY, "Bees are fed on Mondays", "Bees fed Mondays"), when=is_review)
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert [row["sources"] for row in run.review["writes"]] == [[one], [one]]
     from memory.facts import digest
 
@@ -160,10 +164,10 @@ def test_a_review_that_fails_ends_itself_alone_and_comes_back_in_two_runs(dreams
     dreams.model.always(is_review, *acts)
     dreams.model.script(finish(not_kept=every[:20]), when=batch_of)
     run = dreams.run()
-    assert run.status == "nothing_new", run.told
+    assert run.status == "nothing_new", run.full_message
     assert run.review["status"] == "failed"
     assert why in run.review["why"]
-    assert run.told.startswith("Review: it was not clean, and comes back in two runs.")
+    assert run.full_message.startswith("Review: it was not clean, and comes back in two runs.")
     assert dreams.counters == Counters(runs_since_review=11)
     asked = len(reviews(dreams))
     assert dreams.run().review == {}
@@ -181,10 +185,10 @@ def test_a_refusal_that_stays_open_makes_it_fail(dreams):
     wide = {"path": MEMORY, "entry": "wide " * 60, "to": "USER.md"}
     dreams.model.script(Call("move_entry", wide), when=is_review)
     run = dreams.run()
-    assert run.review["status"] == "failed", run.told
+    assert run.review["status"] == "failed", run.full_message
     assert [row["path"] for row in run.review["refused"]][:1] == ["USER.md"]
-    assert "1 write was refused by a budget and never landed" in run.told.split("\n")[0]
-    assert "characters freed" in run.told.split("\n")[0]
+    assert "1 write was refused by a budget and never landed" in run.full_message.split("\n")[0]
+    assert "characters freed" in run.full_message.split("\n")[0]
     assert "wide" in dreams.text()
 
 
@@ -200,10 +204,10 @@ def test_a_pass_that_has_taken_out_enough_is_ended(dreams):
         make_due(dreams)
         run = dreams.run()
         passes += 1
-        assert run.review["status"] == "completed", run.told
+        assert run.review["status"] == "completed", run.full_message
         assert 1 <= len(run.review["archived"]) <= 13
         assert run.review["ended_early"]
-        assert "enough for one pass" in run.told
+        assert "enough for one pass" in run.full_message
     assert passes >= 3
     kept = {row.text for row in archive.listing(dreams.root)}
     text = dreams.text()
@@ -223,7 +227,7 @@ def test_a_shrinking_write_over_the_budget_is_taken(dreams):
         when=is_review,
     )
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert run.review["freed"] == 35
     assert len(dreams.text()) > 3_000
 
@@ -257,7 +261,7 @@ def test_untouched_files_ask_nobody(dreams):
     run = dreams.run()
     assert run.review["status"] == "no_change"
     assert not dreams.model.requests
-    assert run.told.startswith("Review: nothing had to be made smaller.\n\nNothing to do.")
+    assert run.full_message.startswith("Review: nothing had to be made smaller.\n\nNothing to do.")
     assert dreams.counters == Counters(runs_since_review=1)
 
 
@@ -271,7 +275,7 @@ def test_a_spent_day_puts_the_review_off(dreams):
     )
     run = dreams.run()
     assert run.review == {}
-    assert "A review pass is due and waits." in run.told
+    assert "A review pass is due and waits." in run.full_message
     assert dreams.counters.runs_since_review == 13
 
 
@@ -322,11 +326,11 @@ def test_with_approval_what_it_takes_out_waits(dreams):
     dreams.model.script("Done.", when=is_review)
     dreams.model.script(add("- " + "wide " * 700, one), when=batch_of)
     run = dreams.run()
-    assert run.review["status"] == "waiting", run.told
-    assert run.told.startswith("Review: what it would change waits for your approval.")
+    assert run.review["status"] == "waiting", run.full_message
+    assert run.full_message.startswith("Review: what it would change waits for your approval.")
     assert "- Dentist on 2 March 2025." in dreams.text()
     assert not archive.listing(dreams.root)
-    assert (run.status, dreams.cursor) == ("wrote_nothing", 0), run.told
+    assert (run.status, dreams.cursor) == ("wrote_nothing", 0), run.full_message
 
 
 def test_a_pass_that_lost_its_run_writes_nothing(dreams):
@@ -367,7 +371,7 @@ def test_a_review_is_undone_by_itself(dreams):
     dreams.say("- [ephemeral] Hail.")
     dreams.model.script(archived(MEMORY, "Dentist on 2 March 2025."), when=is_review)
     run = dreams.run()
-    assert run.review["status"] == "completed", run.told
+    assert run.review["status"] == "completed", run.full_message
     assert dreams.cursor == 3
     call_command("versions", "restore", run.review["commits"][0])
     assert dreams.text() == text
@@ -393,7 +397,7 @@ def test_a_full_file_gets_room_when_dream_is_stuck(dreams):
     dreams.model.script(add(f"- {fact}", one), when=batch_of)
     dreams.model.script(finish(saved=[one]), when=batch_of)
     run = dreams.run()
-    assert (run.review["due"], run.review["status"]) == ("forced", "completed"), run.told
-    assert (run.status, dreams.cursor) == ("completed", one), run.told
+    assert (run.review["due"], run.review["status"]) == ("forced", "completed"), run.full_message
+    assert (run.status, dreams.cursor) == ("completed", one), run.full_message
     assert fact in dreams.text()
     assert dreams.counters == Counters(runs_since_review=1)

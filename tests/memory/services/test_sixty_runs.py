@@ -236,7 +236,7 @@ def test_what_is_counted_in_many_runs(dreams, caplog, seed, every, count):
     for number in range(count):
         run, kind, due, how = sixty.step(caplog)
         oracle = sixty.oracle
-        where = f"run {number}: {kind}, {due or 'no'} review ({how}); {run.told}"
+        where = f"run {number}: {kind}, {due or 'no'} review ({how}); {run.full_message}"
         written = json.loads((dreams.root / outcome.COUNTERS_PATH).read_text())
         assert written == {
             "runs_since_review": oracle.since_review,

@@ -14,7 +14,7 @@ from jenny.workspace import config
 from jenny.workspace.errors import FileMissing
 from jenny.workspace.snapshots import reader
 from memory.models import SnapshotState
-from memory.models.snapshot_state import LOOK_EVERY
+from memory.models.snapshot_state import SCAN_EVERY
 from memory.services import snapshots
 from memory.services.notices import row_findings
 from tests.memory.services.conftest import START
@@ -69,14 +69,14 @@ def test_only_those_whose_turn_it_is(workspace, monkeypatch):
     scan(monkeypatch, START)
     (workspace.root / "USER.md").write_text("changed")
     before = SnapshotState.objects.get(workspace=workspace).fingerprint
-    scan(monkeypatch, START + LOOK_EVERY - timedelta(seconds=1))
+    scan(monkeypatch, START + SCAN_EVERY - timedelta(seconds=1))
     assert SnapshotState.objects.get(workspace=workspace).fingerprint == before
     with CaptureQueriesContext(
         connection,
     ) as asked:
         assert SnapshotState.due(START, most=10) == []
     assert len(asked) == 1
-    plan = SnapshotState.objects.filter(next_look__lte=START).order_by("next_look").explain()
+    plan = SnapshotState.objects.filter(next_scan_at__lte=START).order_by("next_scan_at").explain()
     assert "INDEX" in plan
 
 
