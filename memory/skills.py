@@ -236,7 +236,7 @@ def shipped_files() -> dict[str, str]:
     return {skill.path: skill.text for skill in shipped()}
 
 
-def unfit_name(name: str) -> str:
+def name_problem(name: str) -> str:
     """Return why a skill may not have this name; empty when it may."""
     if not NAME.fullmatch(name):
         return "its folder's name is not made of up to 64 letters, digits, - and _"
@@ -248,7 +248,7 @@ def unfit_name(name: str) -> str:
 def parse(name: str, text: str) -> Skill:
     """The skill in a folder of that name whose file says *text*."""
     path = f"skills/{name}/SKILL.md"
-    if why := unfit_name(name):
+    if why := name_problem(name):
         return _broken(name, path, why)
     header = front_matter.read_front_matter(text)
     if header.problem:

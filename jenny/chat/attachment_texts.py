@@ -47,7 +47,7 @@ class AttachedFile:
         return f"/workspace/{quote(self.path)}" if self.path else ""
 
     @property
-    def sent_words(self) -> str:
+    def sent_label(self) -> str:
         if self.form == "picture":
             return f"sent as a picture of {self.width} × {self.height} to models that see"
         if self.form == "text":
@@ -183,7 +183,7 @@ def _first_lines(text: str, *, has_more: bool, room: int) -> tuple[str, str]:
     return text[:end], f"Go on with read_file, offset={text.count(chr(10), 0, end) + 2}."
 
 
-def share_room(sizes: Iterable[int], room: int) -> list[int]:
+def allocate_room(sizes: Iterable[int], room: int) -> list[int]:
     """Divide *room* among texts of these *sizes*: what a short one leaves is for the others."""
     wanted = list(sizes)
     shares = [0] * len(wanted)

@@ -110,7 +110,7 @@ def inserted(data: bytes | None, item: Archived) -> bytes:
     """Return the file with the text under its heading; all other bytes stay."""
     old = data or b""
     end = b"\r\n" if b"\r\n" in old else b"\n"
-    at, heading = _place(decoded(data), item)
+    at, heading = _insertion_point(decoded(data), item)
     starts = [0, *(match.end() for match in _LINE_END.finditer(old))]
     offset = starts[at] if at < len(starts) else len(old)
     before, after = old[:offset], old[offset:]
@@ -124,7 +124,7 @@ def inserted(data: bytes | None, item: Archived) -> bytes:
     return before + b"".join(line.encode("utf-8") + end for line in block) + after
 
 
-def _place(text: str, item: Archived) -> tuple[int, str]:
+def _insertion_point(text: str, item: Archived) -> tuple[int, str]:
     """Return the index of the line before which the text is placed, and the heading to create, if
     any."""
     found = facts(text)

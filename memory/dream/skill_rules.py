@@ -18,7 +18,7 @@ from jenny.workspace.errors import WriteRefused
 from memory import facts, injection_scan, text_similarity
 from memory.fact_words import WordSet
 from memory.history.entries import HistoryEntry
-from memory.skills import MADE_BY, Skill, parse, unfit_name
+from memory.skills import MADE_BY, Skill, name_problem, parse
 
 BY_DREAM = "dream"
 MAX_CHARS = 16_000
@@ -233,7 +233,7 @@ def _understood(path: str, slug: str, new: str) -> FrontMatter:
     """The new text's header, which must be as it should be."""
     header = front_matter.read_front_matter(new)
     skill = parse(slug, new)
-    if problem := header.problem or unfit_name(slug) or skill.problem:
+    if problem := header.problem or name_problem(slug) or skill.problem:
         _refuse(path, f"its header would not be understood: {problem}", "edit")
     if not header.values:
         _refuse(

@@ -69,7 +69,7 @@ def export(request: HttpRequest) -> HttpResponse:
 @require_safe
 def download(request: HttpRequest, name: str) -> HttpResponseBase:
     person = access.account(request)
-    place = _place(name, person, made=True)
+    place = _stored_backup(name, person, made=True)
     size = place.file.stat().st_size
     response = StreamingHttpResponse(
         apart(_pieces(place.file, size)), content_type="application/octet-stream"
@@ -146,7 +146,7 @@ def take_in(request: HttpRequest) -> HttpResponse:
 def preview(request: HttpRequest, name: str) -> HttpResponse:
     """Show what the import would change; a POST runs it."""
     person, row = access.account(request), access.workspace(request)
-    place = _place(name, person)
+    place = _stored_backup(name, person)
     about = place.about
     if "preview" not in about or about.get("workspace") != str(row.pk):
         raise Http404
@@ -242,7 +242,7 @@ def _ready(person: Account, row: Workspace) -> Iterator[dict[str, Any]]:
             }
 
 
-def _place(name: str, person: Account, *, made: bool = False) -> Place:
+def _stored_backup(name: str, person: Account, *, made: bool = False) -> Place:
     """Return the account's backup of that name. *made* limits it to exported ones."""
     place = storage.named(name, person)
     if place is None or not place.is_whole or (made and "made" not in place.about):

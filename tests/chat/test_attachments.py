@@ -459,7 +459,7 @@ def test_the_demo_model_answers_to_files() -> None:
 
 def test_names_are_made_fit() -> None:
     """Whatever a sender calls a file, it gets a name that every system can store."""
-    from jenny.chat.services.attachment_files import fit_name
+    from jenny.chat.services.attachment_files import make_file_name
 
     given = {
         "../../etc/passwd": "passwd",
@@ -471,4 +471,4 @@ def test_names_are_made_fit() -> None:
         "what?.txt": "what .txt",
         "x" * 300 + ".pdf": "x" * 117 + ".pdf",
     }
-    assert {name: fit_name(name) for name in given} == given
+    assert {name: make_file_name(name) for name in given} == given

@@ -115,9 +115,9 @@ class Attachment(models.Model):
         return self.as_file().href
 
     @property
-    def sent_words(self) -> str:
+    def sent_label(self) -> str:
         """Say what the model gets of it."""
-        return self.as_file().sent_words
+        return self.as_file().sent_label
 
     def as_file(self, **large: Any) -> AttachedFile:
         """Return it as a value; *large*: the text, picture and the like that are wanted."""

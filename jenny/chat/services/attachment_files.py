@@ -48,7 +48,7 @@ def has_content(files: Files, path: str, digest: str) -> bool:
         return False
 
 
-def fit_name(given: str) -> str:
+def make_file_name(given: str) -> str:
     """Return a name that every system can store, as near to the given one as possible."""
     plain = _UNFIT.sub(" ", given.replace("\\", "/").rpartition("/")[2])
     plain = "".join(char for char in plain if char.isprintable())

@@ -22,15 +22,15 @@ from django.utils import timezone
 from jenny.accounts.models import Account, Workspace
 from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.agent.clock import zone_of
-from jenny.chat.attachment_texts import CHARS_PER_TOKEN, excerpt, share_room
+from jenny.chat.attachment_texts import CHARS_PER_TOKEN, allocate_room, excerpt
 from jenny.chat.models import Attachment, Conversation, Message
 from jenny.chat.services.attachment_files import (
     delete_noted_files,
     digest_of,
     files_of,
-    fit_name,
     has_content,
     let_stay,
+    make_file_name,
     note_for_deletion,
 )
 from jenny.documents import file_types
@@ -120,7 +120,7 @@ def receive_part(
 @contextlib.contextmanager
 def _one_request(account: Account, upload: str) -> Iterator[None]:
     """Let a part that is sent again, since its answer was late, wait for the first one."""
-    place = _place(account.pk, upload, "lock")
+    place = _waiting_path(account.pk, upload, "lock")
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = place.open("wb")
@@ -144,7 +144,7 @@ def _receive(
     done = Attachment.objects.filter(account=account, upload=part.id).first()
     if done is not None:
         return done  # the last part was sent again, since its answer was lost
-    place = _place(account.pk, part.id, "part")
+    place = _waiting_path(account.pk, part.id, "part")
     try:
         _check_wanted(account, part.id)
         there = uploads.append_part(place, data, part.at)
@@ -170,7 +170,7 @@ def cancel_upload(account: Account, upload: str) -> None:
     if not uploads.is_upload_id(upload):
         return
     # Marked first, so that whoever reads the file now removes it afterwards.
-    mark = _place(account.pk, upload, "cancelled")
+    mark = _waiting_path(account.pk, upload, "cancelled")
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     mark.touch(mode=0o600)
     for row in Attachment.objects.filter(account=account, upload=upload):
@@ -179,7 +179,7 @@ def cancel_upload(account: Account, upload: str) -> None:
 
 
 def _check_wanted(account: Account, upload: str) -> None:
-    if _place(account.pk, upload, "cancelled").exists():
+    if _waiting_path(account.pk, upload, "cancelled").exists():
         raise AttachmentRefused("The upload was cancelled. Nothing of it was kept.")
 
 
@@ -215,9 +215,9 @@ def _note_upload(
             f"The files of a message can have {limits.message_bytes // _MEGABYTE} MB together "
             "(Settings → Conversation). This one was not added."
         )
-    place = _place(account.pk, part.id, "file")
-    _place(account.pk, part.id, "part").replace(place)
-    name = fit_name(part.name)
+    place = _waiting_path(account.pk, part.id, "file")
+    _waiting_path(account.pk, part.id, "part").replace(place)
+    name = make_file_name(part.name)
     found = read_file(place, name, chars=max(limits.text_chars, 1))
     row = Attachment.objects.create(
         workspace=workspace,
@@ -299,7 +299,7 @@ def _too_large(name: str, limits: Limits) -> str:
     )
 
 
-def _place(account: int, upload: str, ending: str) -> Path:
+def _waiting_path(account: int, upload: str, ending: str) -> Path:
     place: Path = settings.JENNY_DATA.uploads / str(account) / f"{upload}.{ending}"
     return place
 
@@ -311,7 +311,7 @@ def _discard(place: Path) -> None:
 
 def _discard_upload(account: int, upload: str) -> None:
     for ending in ("part", "file"):
-        _discard(_place(account, upload, ending))
+        _discard(_waiting_path(account, upload, ending))
 
 
 # --- Sending ---------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
 
 
 def _store_file(files: Files, top: str, target: str, row: Attachment) -> None:
-    place = _place(row.account_id or 0, row.upload, "file")
+    place = _waiting_path(row.account_id or 0, row.upload, "file")
     # Whoever deletes a file looks for its rows under the same lock.
     with transactions.lock_workspace(files.root):
         saved = Attachment.objects.filter(pk=row.pk, message=None).first()
@@ -390,7 +390,7 @@ def _same_content(files: Files, top: str, row: Attachment) -> str:
 def _choose_forms(rows: Sequence[Attachment], room: int) -> None:
     texts = [row for row in rows if row.pages]
     sizes = [sum(len(page) + _PAGE_MARK_CHARS for page in row.pages) for row in texts]
-    shares = {id(row): part for row, part in zip(texts, share_room(sizes, room), strict=True)}
+    shares = {id(row): part for row, part in zip(texts, allocate_room(sizes, room), strict=True)}
     for row in rows:
         row.form = Attachment.Form.PICTURE if row.is_picture else Attachment.Form.PATH
         if share := shares.get(id(row), 0):
@@ -430,7 +430,7 @@ def give_to(message: Message, rows: Iterable[Attachment]) -> None:
 def drop_uploads(rows: Iterable[Attachment]) -> None:
     """Delete the uploads of files that are in the workspace, after the transaction."""
     for row in rows:
-        _discard(_place(row.account_id or 0, row.upload, "file"))
+        _discard(_waiting_path(row.account_id or 0, row.upload, "file"))
 
 
 def copy_to(message: Message, source: Message) -> None:

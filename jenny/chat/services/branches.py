@@ -90,7 +90,7 @@ def show_version(chat: Conversation, message_id: int, step: int) -> None:
         if here is None or here.branch is None:
             raise MessageRefused(_ELSEWHERE)
         branches = {branch.pk: branch for branch in row.branches.all()}
-        parent, forks_at = _place(here)
+        parent, forks_at = _branch_point(here)
         wanted = row.messages.filter(
             Q(pk=forks_at) | Q(pk__in=_firsts(branches.values(), parent, forks_at)),
             version=here.version + step,
@@ -213,7 +213,7 @@ def _said_anew(chat: Conversation, rows: Sequence[Message], texts: Sequence[str]
         chat.messages.update(branch=chat.branch)
         first.branch = chat.branch
     at = _forked(chat, first)
-    parent, forks_at = _place(first)
+    parent, forks_at = _branch_point(first)
     siblings = _firsts(chat.branches.all(), parent, forks_at)
     versions = len(siblings) + 2
     _hand_over(chat, rows_of(chat, first.pk))
@@ -239,7 +239,7 @@ def _said_anew(chat: Conversation, rows: Sequence[Message], texts: Sequence[str]
     return Turn.objects.create(conversation=chat)
 
 
-def _place(message: Message) -> tuple[int, int]:
+def _branch_point(message: Message) -> tuple[int, int]:
     """Return where a message's versions branch off: the branch, and the first version's id."""
     branch = message.branch
     if branch is None:

@@ -84,7 +84,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     Starts a write transaction as soon as other writers allow it.
     """
 
-    _place: _Place | None = None
+    _pool_key: _Place | None = None
     _queue = Queue()
 
     def _start_transaction_under_autocommit(self) -> None:
@@ -102,18 +102,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection to the present file."""
-        self._place = None if self.is_in_memory_db() else _place_of(str(conn_params["database"]))
-        if self._place is not None and (found := POOL.take(self._place)) is not None:
+        self._pool_key = None if self.is_in_memory_db() else _place_of(str(conn_params["database"]))
+        if self._pool_key is not None and (found := POOL.take(self._pool_key)) is not None:
             # Changing the schema switches it off for a while.
             found.execute("PRAGMA foreign_keys = ON")
             return found
-        if self._place is None and not self.is_in_memory_db():
+        if self._pool_key is None and not self.is_in_memory_db():
             # SQLite would let others read the file; the files next to it get the same rights.
             with contextlib.suppress(OSError):
                 os.close(os.open(conn_params["database"], os.O_CREAT | os.O_RDWR, 0o600))
         made = super().get_new_connection(conn_params)
-        if self._place is None and not self.is_in_memory_db():
-            self._place = _place_of(str(conn_params["database"]))  # it was created just now
+        if self._pool_key is None and not self.is_in_memory_db():
+            self._pool_key = _place_of(str(conn_params["database"]))  # it was created just now
         return made
 
     def _begun(self, until: float) -> bool:
@@ -130,7 +130,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return True
 
     def _close(self) -> None:
-        place, connection = self._place, self.connection
+        place, connection = self._pool_key, self.connection
         # A connection is not reused after an error.
         if connection is None or place is None or self.errors_occurred or place[0] != os.getpid():
             super()._close()  # type: ignore[misc]  # the stubs lack it

@@ -108,13 +108,13 @@ def _unfit(path: str) -> str:
     parts = path.split("/")
     if len(parts) > DEEPEST:
         return "lies too deep"
-    if why := next(filter(None, map(_unfit_name, parts)), ""):
+    if why := next(filter(None, map(_name_problem, parts)), ""):
         return why
     is_lock = names.folded(path) in _LOCKS
     return "is a lock file" if is_lock or names.folded(path) == _OWN_GIT else ""
 
 
-def _unfit_name(name: str) -> str:
+def _name_problem(name: str) -> str:
     if name in ("", ".", ".."):
         return "leads out of its folder"
     if names.is_own(name):

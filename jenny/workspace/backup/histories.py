@@ -273,7 +273,7 @@ def _take_packs(fetched: Path, repo: Repository) -> None:
     try:
         for index in (fetched / "objects" / "pack").glob("pack-*.idx"):
             for path in (index.with_suffix(".pack"), index):
-                _place(path, target / path.name)
+                _link_or_copy(path, target / path.name)
         sync_folder(target)
     except OSError as error:
         message = f"The history cannot be written: {reason_of(error)}."
@@ -281,7 +281,7 @@ def _take_packs(fetched: Path, repo: Repository) -> None:
     repo.database.close()
 
 
-def _place(source: Path, target: Path) -> None:
+def _link_or_copy(source: Path, target: Path) -> None:
     """Hard-link a file, or copy it atomically if the disk is another one."""
     if target.exists():
         return

@@ -103,7 +103,7 @@ def read_directory(archive: zipfile.ZipFile, size: int, known: Collection[str]) 
             raise refused(f"holds {names.shown(row.orig_filename)}, which {why}")
         name = row.filename
         if name.startswith(FILES):
-            _place(found, places, row)
+            _add_row(found, places, row)
         elif name not in allowed or name in found.parts:
             what = "twice" if name in found.parts else "which belongs to no backup"
             raise refused(f"holds {names.shown(name)}, {what}")
@@ -119,7 +119,7 @@ def mode_of(row: zipfile.ZipInfo, default: int) -> int:
     return ((row.external_attr >> 16) & 0o777) or default
 
 
-def _place(found: Directory, places: Places, row: zipfile.ZipInfo) -> None:
+def _add_row(found: Directory, places: Places, row: zipfile.ZipInfo) -> None:
     path = row.filename.removeprefix(FILES)
     if not path:
         return

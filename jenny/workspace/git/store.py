@@ -51,7 +51,7 @@ class Database:
 
     def has(self, sha: str) -> bool:
         """True when the object exists (it may be damaged)."""
-        return self._place(bytes.fromhex(sha)) is not None or self._loose_path(sha).is_file()
+        return self._in_packs(bytes.fromhex(sha)) is not None or self._loose_path(sha).is_file()
 
     def starting(self, prefix: str) -> set[str]:
         """Return ids that begin with *prefix* (lower-case hex), at most 100 of each pack."""
@@ -93,7 +93,7 @@ class Database:
             self._packs = [pack for _, pack in found]
         return self._packs
 
-    def _place(self, sha: bytes) -> tuple[Pack, int] | None:
+    def _in_packs(self, sha: bytes) -> tuple[Pack, int] | None:
         """Return the pack that has the object, and its offset.
 
         That pack is asked first from then on, since its other objects are likely to be read next.
@@ -111,7 +111,7 @@ class Database:
         """Find an object; the list of packs is refreshed once, since other processes join them."""
         for _ in range(2):
             with contextlib.suppress(FileNotFoundError):
-                where = self._place(bytes.fromhex(sha))
+                where = self._in_packs(bytes.fromhex(sha))
                 if where is not None:
                     return self._from_pack(where[0], where[0].offset_at(where[1]))
                 return self._loose(sha)

@@ -40,7 +40,7 @@ class Command(JSONCommand):
                 rows = pins.pins(workspace.root, place.rpartition(":")[0] or place)
                 lines = "\n".join(map(_line, rows)) or "Nothing is pinned."
                 return result | {"message": lines, "pins": [_facts(row) for row in rows]}
-            path, line = _place(place)
+            path, line = _parse_place(place)
             if options["remove"]:
                 row = pins.unpin(workspace.root, path, line, actor)
                 return result | {
@@ -53,7 +53,7 @@ class Command(JSONCommand):
         return result | {"message": f"Pinned: {_line(row)}", "pin": _facts(row)}
 
 
-def _place(text: str) -> tuple[str, int]:
+def _parse_place(text: str) -> tuple[str, int]:
     path, colon, line = text.rpartition(":")
     if not colon or not path or not line.isascii() or not line.isdecimal():
         message = f"{text!r} names no line. Say FILE:LINE, such as USER.md:12."

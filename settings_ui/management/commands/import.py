@@ -106,7 +106,7 @@ def _previewed(workspace: Workspace | None, path: Path, key: bytes | None) -> di
 
 class _Dropping:
     def __init__(self, place: storage.Place) -> None:
-        self._place = place
+        self._stored = place
 
     def close(self) -> None:
-        self._place.drop()
+        self._stored.drop()
