@@ -46,6 +46,7 @@ class SetupForm(forms.Form):
     username = UsernameField(
         label="User name",
         max_length=150,
+        help_text="Letters, digits and @ . + - _, without spaces.",
         validators=[
             UnicodeUsernameValidator(
                 message="A user name has letters, digits and @ . + - _ only, and no spaces."

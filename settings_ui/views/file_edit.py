@@ -2,12 +2,14 @@
 change is overwritten."""
 
 import json
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from jenny.accounts import access
@@ -22,6 +24,8 @@ from jenny.workspace.errors import (
     PathRefused,
     WorkspaceError,
 )
+from jenny.workspace.versions import commits, tracked_files
+from jenny.workspace.versions.history import open_history
 from memory import archive
 from memory import files as memory_files
 from memory.errors import NotArchived, NotForgotten
@@ -131,6 +135,36 @@ def _save(request: HttpRequest, ctx: WorkspaceContext, path: str) -> HttpRespons
     left = files.traces(ctx, ctx.run)
     after = f"?after={ctx.run}" if left.archived or left.forgotten else ""
     return redirect(f"{files.address(path)}{after}")
+
+
+@require_POST
+@workspace_error_page
+def restore(request: HttpRequest, path: str) -> HttpResponseBase:
+    """Write a memory file as it was in a version of its history; Undo brings back what stands
+    there now."""
+    ctx = get_workspace_context(request)
+    path = paths.locate(ctx.files.root, path).relative
+    if not tracked_files.is_tracked(path):
+        raise Http404
+    _check_editable(ctx, path)
+    with open_history(ctx.files.root) as past:
+        version = past.resolve(request.POST.get("version", ""))
+        old = past.file_as_of(path, version.sha)
+    if old is None:
+        raise FileMissing(f"{names.shown(path)} was not there then. Nothing was written.")
+    then = f"{ctx.local(version.when):%-d %B %Y, %H:%M}"
+    # A version of what stands there now, so that it is found again.
+    commits.commit_pending(ctx.files.root)
+    now = ctx.files.read(path) if ctx.files.exists(path) else None
+    if now and now.data == old:
+        messages.info(request, f"{path} is as it was on {then}; there was nothing to write.")
+        return redirect(files.address(path))
+    ctx.files.write(path, old, expect=now.version if now else None)
+    with suppress(WorkspaceError):
+        commits.commit_pending(ctx.files.root)
+    undo = reverse("memory_change", args=[ctx.run.removeprefix("page:")])
+    messages.success(request, f"{path} is as it was on {then} again.", extra_tags=undo)
+    return redirect(files.address(path))
 
 
 def _form(

@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import string
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -387,18 +388,28 @@ def history(request: HttpRequest, path: str) -> HttpResponseBase:
         before = request.GET.get("before", "")
         start = past.resolve(before).sha if before else None
         found = past.log(limit=VERSIONS_LISTED + 1, path=path, before=start)
+        minutes = Counter(version.when // 60 for version in found)
         context |= {
-            "versions": [_row(ctx, path, version) for version in found[:VERSIONS_LISTED]],
+            "versions": [
+                _row(ctx, path, version, is_alone=minutes[version.when // 60] == 1)
+                for version in found[:VERSIONS_LISTED]
+            ],
             "older": found[VERSIONS_LISTED - 1].sha if len(found) > VERSIONS_LISTED else "",
         }
     return render(request, "files/history.html", context)
 
 
-def _row(ctx: WorkspaceContext, path: str, version: Version) -> dict[str, object]:
+def _row(
+    ctx: WorkspaceContext, path: str, version: Version, *, is_alone: bool = False
+) -> dict[str, object]:
+    """*is_alone*: no other version is of the same minute, so its time needs no seconds."""
+    counts = re.search(rf"^{re.escape(path)}: \+(\d+) -(\d+)", version.body, re.MULTILINE)
     return {
         "version": version,
         "when": ctx.local(version.when),
+        "time": "j F Y, H:i" if is_alone else "j F Y, H:i:s",
         "title": version_title(version),
+        "counts": f"+{counts[1]} −{counts[2]}" if counts else "",
         "href": f"{address(path, 'files/history')}?version={version.sha}",
     }
 
@@ -413,4 +424,9 @@ def _shown(past: History, ctx: WorkspaceContext, path: str, version: Version) ->
         "difference": changed,
         "text": (new or b"").decode("utf-8", "replace")[:TEXT_CHARS] if changed.is_text else "",
         "is_gone": new is None,
+        "can_restore": new is not None and not _is_now(ctx, path, new),
     }
+
+
+def _is_now(ctx: WorkspaceContext, path: str, data: bytes) -> bool:
+    return ctx.files.exists(path) and ctx.files.read(path).data == data

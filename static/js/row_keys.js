@@ -89,11 +89,13 @@ document.addEventListener("htmx:beforeRequest", (event) => {
 const isUnsaved = (form) => [...form.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue || form.querySelector(".errors"));
 let kept = [];
 let focused = null;
+let scrolled = 0;
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (detail.target.id !== "lines" || !detail.shouldSwap) return;
   const { elt } = detail.requestConfig;
   focused = document.activeElement;
+  scrolled = scrollY;
   kept = all().map((row) => {
     const form = row.querySelector(".slot > .line-form");
     const isSent = form === elt;
@@ -103,7 +105,9 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   });
 });
 
-document.addEventListener("htmx:afterSwap", () => {
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  // The browser holds on to what stands below the lines while both the old and the new are there.
+  if (detail.target?.id === "lines") scrollTo({ top: scrolled, behavior: "instant" });
   const rows = new Map(all().map((row) => [nameOf(row), row]));
   for (const { name, form, isTicked } of kept) {
     const row = rows.get(name);
@@ -125,5 +129,8 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const found = order.find((name) => names.includes(name));
   const nearest = names.map((name, at) => [name === found ? Math.abs(at - place.at) : Infinity, at]).sort((a, b) => a[0] - b[0])[0];
   const isReworded = rows[place.at] && !place.names.includes(names[place.at]);
-  (rows[isReworded ? place.at : (nearest?.[1] ?? 0)] ?? document.getElementById("nothing-waits"))?.focus();
+  const next = rows[isReworded ? place.at : (nearest?.[1] ?? 0)] ?? document.getElementById("nothing-waits");
+  // A focus alone would put the row into the middle, below the pointer another button than before.
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
 });

@@ -60,6 +60,7 @@ def test_a_backup_goes_out_and_comes_back(
     follow(page, page.get_by_role("button", name="Look at it").click)
     see = page.get_by_role("link", name="See what it would change")
     expect(see).to_be_visible(timeout=60_000)
+    expect(page.get_by_role("heading", name="Checked, not brought back yet")).to_be_visible()
     follow(page, see.click)
     expect(page.get_by_text("1 file changed")).to_be_visible()
     assert (root / name).read_bytes() == b"ruined"

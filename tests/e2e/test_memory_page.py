@@ -203,6 +203,25 @@ def test_a_line_is_edited_and_forgotten_in_place(
     assert "- Owns a red canoe" in file_of(demo)
 
 
+def test_forgetting_leaves_the_place_and_shows_its_undo(
+    opened: Callable[..., Page], demo: Stack, person: Client
+) -> None:
+    """Down a long page, the last line of a file: the page does not jump to the next file's lines,
+    and Undo is in sight."""
+    lines(demo, *(f"Keeps parcel {number} in the shed" for number in range(40)))
+    page = opened()
+    page.goto("/memory/")
+    last = row(page, "parcel 39")
+    last.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    assert before > 400
+    last.get_by_role("button", name="Forget").click()
+    expect(last).to_have_count(0)
+    expect(page.get_by_role("button", name="Undo", exact=True)).to_be_in_viewport()
+    expect(page.locator("[data-row]:focus")).to_be_in_viewport()
+    assert abs(page.evaluate("scrollY") - before) < 150
+
+
 def test_lines_are_reached_and_changed_by_keyboard(
     opened: Callable[..., Page], demo: Stack, person: Client
 ) -> None:

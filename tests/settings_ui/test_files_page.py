@@ -21,6 +21,7 @@ from jenny.chat.models import Conversation, ProjectState
 from jenny.workspace import trash
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import commit_pending
+from jenny.workspace.versions.history import open_history
 from settings_ui.file_browser import PURPOSES
 from settings_ui.services.accounts import delete_expired_files
 
@@ -566,6 +567,33 @@ def test_a_tracked_file_has_a_history(client: Client, root: Path) -> None:
     assert "<ins>- likes coffee</ins>" in shown
     assert client.get("/files/history/USER.md/?version=zzzz").status_code == 422
     assert client.get("/files/history/notes.md/").status_code == 404
+
+
+def test_a_version_of_a_tracked_file_is_restored(client: Client, root: Path) -> None:
+    """The file is as it was then, what stood there stays in the history, and Undo brings it back.
+    Versions of one minute are told apart by their seconds and by how much they changed."""
+    file = root / "USER.md"
+    for text in ("- likes tea\n", "- likes coffee\n- sings\n"):
+        file.write_text(text)
+        commit_pending(root)
+    file.write_text("- not yet in a version\n")
+    page = client.get("/files/history/USER.md/")
+    newest, older, *_ = page.context["versions"]
+    assert newest["counts"] == "+2 −1"
+    assert f"{newest['when']:%-d %B %Y, %H:%M:%S}" in page.content.decode()
+    assert "Restore this version" in get(client, older["href"])
+    form = {"version": older["version"].sha}
+    done = client.post("/files/restore/USER.md/", form, follow=True)
+    assert file.read_text() == "- likes tea\n"
+    assert "Restore this version" not in get(client, older["href"])
+    kept = [row["version"] for row in client.get("/files/history/USER.md/").context["versions"]]
+    with open_history(root) as past:
+        assert past.file_as_of("USER.md", kept[1].sha) == b"- not yet in a version\n"
+    (said,) = done.context["messages"]
+    client.post(said.extra_tags)
+    assert file.read_text() == "- not yet in a version\n"
+    assert client.post("/files/restore/notes.md/", form).status_code == 404
+    assert client.post("/files/restore/USER.md/", {"version": "zzzz"}).status_code == 422
 
 
 def test_the_trash_is_tidied(client: Client, ana: Account, notes: Path) -> None:

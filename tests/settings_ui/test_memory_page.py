@@ -73,6 +73,36 @@ def test_what_was_just_noted_is_shown(client: Client, dreams: Dreams) -> None:
     assert "Just noted" not in words(get(client, "/memory/?q=horses"))
 
 
+def test_what_was_just_noted_is_forgotten_from_there(client: Client, dreams: Dreams) -> None:
+    """One press, with an Undo; what a line says too is asked first; words of no note are told."""
+    dreams.say("- [durable] Keeps bees.\n- [durable] Plays the viola.")
+    (dreams.root / "USER.md").write_text("# User\n\n- Plays the viola.\n")
+    assert 'value="Keeps bees.">Forget<' in get(client, "/memory/")
+    done = client.post("/memory/noted/forget", {"text": "Keeps bees."}, follow=True)
+    assert "bees" not in words(done.content.decode()).partition("Just noted")[2]
+    (said,) = done.context["messages"]
+    client.post(said.extra_tags)
+    assert "Keeps bees." in words(get(client, "/memory/")).partition("Just noted")[2]
+    asked = client.post("/memory/noted/forget", {"text": "Plays the viola."}, follow=True)
+    assert "Forget 1 line?" in words(asked.content.decode()) + asked.content.decode()
+    assert "viola" in (dreams.root / "USER.md").read_text()
+    empty = client.post("/memory/noted/forget", {"text": " "}, follow=True)
+    assert "Nothing was forgotten" in empty.content.decode()
+
+
+def test_notes_that_wait_are_not_called_nothing_to_do(client: Client, dreams: Dreams) -> None:
+    dreams.say("- [durable] Keeps bees.")
+    page = words(get(client, "/memory/"))
+    assert "1 note waiting" in page
+    assert "nothing to do" not in page
+
+
+def test_what_is_in_order_is_not_told(client: Client, dreams: Dreams) -> None:
+    dreams.say("- [durable] Keeps bees.")
+    page = words(get(client, "/memory/overview/"))
+    assert "skipped" not in page
+
+
 def test_what_an_update_has_read_stands_among_the_lines(client: Client, dreams: Dreams) -> None:
     (cursor,) = dreams.say("- [durable] Keeps bees.")
     assert "Just noted" in words(get(client, "/memory/"))

@@ -104,7 +104,8 @@ class WorkspaceErrorPage:
             if status == HTTPStatus.UNPROCESSABLE_ENTITY:
                 status = HTTPStatus.CONFLICT
             return HttpResponse(error.message, "text/plain; charset=utf-8", status=status)
-        return render(request, self._template, {"message": error.message}, status=status)
+        context = {"message": error.message, "is_missing": status == HTTPStatus.NOT_FOUND}
+        return render(request, self._template, context, status=status)
 
     def status_of(self, error: WorkspaceError) -> HTTPStatus:
         """Return the status of an error; a refused write has that of an invalid form."""

@@ -121,7 +121,8 @@ def _checked(job: Job, place: Place) -> jobs.JobEnd:
     href = reverse("backup_preview", args=[place.name])
     links = [{"href": href, "label": "See what it would change"}]
     message = "The backup is whole, and nothing in it is out of place. Nothing was changed yet."
-    return jobs.JobEnd(message, {"links": links})
+    # A check that is "Done" would be taken for the import.
+    return jobs.JobEnd(message, {"links": links, "heading": "Checked, not brought back yet"})
 
 
 def run_check(

@@ -122,6 +122,25 @@ def forget(request: HttpRequest) -> HttpResponseBase:
     return _ask_forget(request, mine, refs, words)
 
 
+@require_POST
+@workspace_error_page
+def forget_noted(request: HttpRequest) -> HttpResponseBase:
+    """Forget what a note says that no update has read; what lines say too is asked first."""
+    mine = get_workspace_context(request)
+    text = request.POST.get("text", "")
+    try:
+        if suppression.lines_to_forget(mine.files.root, text):
+            return redirect(suppression.choice_page(text, _named(request)))
+        done = suppression.forget(mine.files.root, text, mine.files.actor)
+    except WorkspaceError as error:
+        messages.error(request, error.message)
+    else:
+        undo = reverse("memory_lift", args=[done.ids[0]]) if done.ids else ""
+        told = "Forgotten. Jenny does not learn this again by herself."
+        messages.success(request, told, extra_tags=undo)
+    return redirect(_back(request))
+
+
 def _ask_forget(
     request: HttpRequest, mine: WorkspaceContext, refs: Sequence[LineRef], words: str = ""
 ) -> HttpResponseBase:
