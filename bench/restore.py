@@ -45,9 +45,9 @@ def restored(root: Path, store: Store, shot: str, path: str = "") -> None:
     def source(repo: Objects) -> SnapshotSource:
         return SnapshotSource(repo, store.get(repo, shot), path)
 
-    hands = RestoreServices(stop=str, offer=lambda _: None, void=int, check=lambda: None)
+    services = RestoreServices(stop=str, requeue=lambda _: None, invalidate=int, check=lambda: None)
     asked = RestoreRequest(name=shot, path=path)
-    engine.restore(root, store, source, asked, hands=hands, now=NOW)
+    engine.restore(root, store, source, asked, services=services, now=NOW)
 
 
 def planned(root: Path, store: Store, shot: str) -> None:

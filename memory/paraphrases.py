@@ -104,7 +104,7 @@ class ParaphraseMatcher:
             for key in one.keys(often):
                 self._postings[key].append(number)
 
-    def heard(self, sentence: str, context: str = "") -> list[int]:
+    def matches(self, sentence: str, context: str = "") -> list[int]:
         """Return the facts that the *sentence* states, whoever speaks, in their order. *context* is
         what stands above it."""
         if not self._postings:
@@ -130,7 +130,7 @@ class ParaphraseMatcher:
         for paragraph in _QUOTED.sub("\n", text).split("\n"):
             for sentence in units(paragraph):
                 if not _NO_STATEMENT.search(sentence):
-                    found.update(self.heard(sentence))
+                    found.update(self.matches(sentence))
         return found
 
 

@@ -49,7 +49,7 @@ def begin_due() -> None:
 
 
 @shared_task(name="memory.reap")
-def reap() -> None:
+def recover_runs() -> None:
     """Take over runs of dead holders, send missing notifications, and send queued runs again that
     no worker received."""
     dream_recovery.recover_runs()

@@ -18,14 +18,14 @@ def export(job_id: int) -> None:
 
 
 @shared_task(name="backup.import")
-def take_in(job_id: int) -> None:
+def import_backup(job_id: int) -> None:
     """Check or import a backup as the page asked."""
     jobs.run_job(job_id, import_job.work)
 
 
 @shared_task(name="workspace.check")
-def check(job_id: int) -> None:
-    """Check a workspace's files."""
+def check_files(job_id: int) -> None:
+
     jobs.run_job(job_id, workspaces.check_files)
 
 

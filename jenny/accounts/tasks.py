@@ -6,6 +6,6 @@ from jenny.accounts.services import jobs
 
 
 @shared_task(name="jobs.reap")
-def reap() -> None:
+def recover_jobs() -> None:
     """End jobs whose process has died, and enqueue again what no worker ever got."""
     jobs.recover_jobs()

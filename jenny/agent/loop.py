@@ -62,7 +62,7 @@ class LoopDetector:
         return outcome
 
     @property
-    def is_circle(self) -> bool:
+    def is_looping(self) -> bool:
         if self._in_a_row >= self._limit:
             return True
         pairs = list(zip(self._calls, self._results, strict=True))
@@ -350,12 +350,12 @@ class _Turn:
             outcome = self._called(call, repeats)
             results.append(ToolResult(call.id, outcome.content, outcome.ok))
             self.by_tool = outcome.ends_run
-            if self.by_tool or repeats.is_circle:
+            if self.by_tool or repeats.is_looping:
                 break
         self.messages.append(Message("user", tuple(results)))
         if self.by_tool:
             return "done"
-        return "repeat" if repeats.is_circle else None
+        return "repeat" if repeats.is_looping else None
 
     def _called(self, call: ToolUse, repeats: LoopDetector) -> ToolOutcome:
         self.listener.tool_started(call)

@@ -38,8 +38,8 @@ def consolidate(conversation_id: str, trigger: consolidation.Trigger, reply_id: 
 
 
 @shared_task(name="chat.take_in")
-def take_in_and_run(run_id: int) -> None:
-    consolidation.take_in_and_run(run_id)
+def summarise_and_run(run_id: int) -> None:
+    consolidation.summarise_and_run(run_id)
 
 
 @shared_task(name="chat.resume")

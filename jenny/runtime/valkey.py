@@ -201,11 +201,11 @@ def _start_apart(data: DataFolder) -> None:
         if answers(data):
             return
         line = command(data)
-        silence = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        devnull = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
         mask = os.umask(FILE_MASK)
         try:
             # A session of its own, so that Ctrl-C in this command's terminal does not end it.
-            os.posix_spawn(line[0], line, os.environ, setsid=True, file_actions=silence)
+            os.posix_spawn(line[0], line, os.environ, setsid=True, file_actions=devnull)
         finally:
             os.umask(mask)
         wait_until_it_answers(data)

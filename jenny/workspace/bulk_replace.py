@@ -199,23 +199,23 @@ def _copy(source: int, name: str, target: int, new_name: str) -> None:
 type Progress = Callable[[int, int], None] | None
 
 
-def commit_replace(root: Path, swap: BulkReplace, *, progress: Progress = None) -> None:
+def commit_replace(root: Path, bulk: BulkReplace, *, progress: Progress = None) -> None:
     """Carry out the whole replace or nothing.
 
     Raises:
         WriteFailed: the disk refused; everything is as it was (or will be, once the disk allows).
     """
     try:
-        bulk_replace_journal.store(root, swap)
+        bulk_replace_journal.store(root, bulk)
     except OSError as error:
         message = f"The files could not be replaced: {reason_of(error)}. None of them was changed."
         raise WriteFailed(message) from error
     try:
-        _forward(root, swap, progress)
+        _forward(root, bulk, progress)
     except OSError as error:
-        _turn_round(root, swap, error)
+        _turn_round(root, bulk, error)
     with contextlib.suppress(OSError):  # the replace is done, and recovery will see that
-        bulk_replace_journal.finish(root, swap)
+        bulk_replace_journal.finish(root, bulk)
 
 
 def recover_replace(root: Path, journal_name: str) -> bool:
@@ -224,35 +224,35 @@ def recover_replace(root: Path, journal_name: str) -> bool:
     Raises:
         OSError: the disk refuses for now.
     """
-    swap = bulk_replace_journal.load(root, journal_name)
-    if swap is None:
+    bulk = bulk_replace_journal.load(root, journal_name)
+    if bulk is None:
         return False
-    if swap.undo:
-        _back(root, swap)
+    if bulk.undo:
+        _back(root, bulk)
     else:
-        _forward(root, swap, None)
-    bulk_replace_journal.finish(root, swap)
-    shutil.rmtree(root / OWN_FOLDER / swap.name, ignore_errors=True)
+        _forward(root, bulk, None)
+    bulk_replace_journal.finish(root, bulk)
+    shutil.rmtree(root / OWN_FOLDER / bulk.name, ignore_errors=True)
     return True
 
 
 def touched(root: Path, journal_name: str) -> list[str]:
     """List the files of a replace in progress, for the locks that it takes."""
-    swap = bulk_replace_journal.load(root, journal_name)
-    return [] if swap is None else [item.path for item in swap.items]
+    bulk = bulk_replace_journal.load(root, journal_name)
+    return [] if bulk is None else [item.path for item in bulk.items]
 
 
-def _ordered(swap: BulkReplace) -> list[tuple[int, Item]]:
-    every = list(enumerate(swap.items))
+def _ordered(bulk: BulkReplace) -> list[tuple[int, Item]]:
+    every = list(enumerate(bulk.items))
     return [pair for kind in bulk_replace_journal.KINDS for pair in every if pair[1].kind == kind]
 
 
-def _forward(root: Path, swap: BulkReplace, progress: Progress) -> None:
-    ordered = _ordered(swap)
+def _forward(root: Path, bulk: BulkReplace, progress: Progress) -> None:
+    ordered = _ordered(bulk)
     with (
         Folders(root) as folders,
-        paths.open_folder(root, bulk_replace_journal.place(swap, NEW)) as new,
-        paths.open_folder(root, bulk_replace_journal.place(swap, OLD)) as old,
+        paths.open_folder(root, bulk_replace_journal.place(bulk, NEW)) as new,
+        paths.open_folder(root, bulk_replace_journal.place(bulk, OLD)) as old,
     ):
         for done, (number, item) in enumerate(ordered, 1):
             _ACTS[item.kind](folders, item, str(number), new, old)
@@ -263,24 +263,24 @@ def _forward(root: Path, swap: BulkReplace, progress: Progress) -> None:
         os.fsync(new)
 
 
-def _back(root: Path, swap: BulkReplace) -> None:
+def _back(root: Path, bulk: BulkReplace) -> None:
     with (
         Folders(root) as folders,
-        paths.open_folder(root, bulk_replace_journal.place(swap, NEW)) as new,
-        paths.open_folder(root, bulk_replace_journal.place(swap, OLD)) as old,
+        paths.open_folder(root, bulk_replace_journal.place(bulk, NEW)) as new,
+        paths.open_folder(root, bulk_replace_journal.place(bulk, OLD)) as old,
     ):
-        for number, item in reversed(_ordered(swap)):
+        for number, item in reversed(_ordered(bulk)):
             _UNDONE[item.kind](folders, item, str(number), new, old)
         folders.sync()
         os.fsync(old)
 
 
-def _turn_round(root: Path, swap: BulkReplace, error: OSError) -> None:
+def _turn_round(root: Path, bulk: BulkReplace, error: OSError) -> None:
     """Roll back a half-done replace in a live process, and report it."""
     try:
-        bulk_replace_journal.store(root, bulk_replace_journal.rolled_back(swap))
-        _back(root, swap)
-        bulk_replace_journal.finish(root, swap)
+        bulk_replace_journal.store(root, bulk_replace_journal.rolled_back(bulk))
+        _back(root, bulk)
+        bulk_replace_journal.finish(root, bulk)
     except OSError:
         message = (
             f"The files could not all be replaced: {reason_of(error)}. As soon as the disk allows "

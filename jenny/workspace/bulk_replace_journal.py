@@ -68,16 +68,16 @@ def is_bulk_replace(journal_name: str) -> bool:
     return journal_name.startswith(PREFIX)
 
 
-def rolled_back(swap: BulkReplace) -> BulkReplace:
+def rolled_back(bulk: BulkReplace) -> BulkReplace:
     """Return the same replace, marked for rollback."""
-    return replace(swap, undo=True)
+    return replace(bulk, undo=True)
 
 
-def store(root: Path, swap: BulkReplace) -> None:
+def store(root: Path, bulk: BulkReplace) -> None:
     """Write the journal durably: from here on the replace will be finished."""
-    data: dict[str, Any] = {"undo": swap.undo, "items": [asdict(item) for item in swap.items]}
+    data: dict[str, Any] = {"undo": bulk.undo, "items": [asdict(item) for item in bulk.items]}
     with paths.open_folder(root, transaction_journal.FOLDER, make=True) as folder:
-        atomic.replace(folder, f"{swap.name}.json", json.dumps(data).encode(), mode=0o600)
+        atomic.replace(folder, f"{bulk.name}.json", json.dumps(data).encode(), mode=0o600)
 
 
 def load(root: Path, journal_name: str) -> BulkReplace | None:
@@ -93,14 +93,14 @@ def load(root: Path, journal_name: str) -> BulkReplace | None:
         return None
 
 
-def finish(root: Path, swap: BulkReplace) -> None:
+def finish(root: Path, bulk: BulkReplace) -> None:
     with paths.open_folder(root, transaction_journal.FOLDER) as folder:
-        atomic.remove(folder, f"{swap.name}.json")
+        atomic.remove(folder, f"{bulk.name}.json")
 
 
-def place(swap: BulkReplace, side: str) -> tuple[str, ...]:
+def place(bulk: BulkReplace, side: str) -> tuple[str, ...]:
     """Return the folder of the new files (``NEW``) or of the old ones (``OLD``)."""
-    return (OWN_FOLDER, swap.name, side)
+    return (OWN_FOLDER, bulk.name, side)
 
 
 def parts_of(path: str) -> tuple[str, ...]:

@@ -104,10 +104,10 @@ def recover_transactions(root: Path) -> None:
         OSError: the disk refuses for now.
     """
     for name in transaction_journal.pending(root):
-        is_swap = bulk_replace_journal.is_bulk_replace(name)
-        act = None if is_swap else transaction_journal.load(root, name)
+        is_bulk = bulk_replace_journal.is_bulk_replace(name)
+        act = None if is_bulk else transaction_journal.load(root, name)
         try:
-            if is_swap:
+            if is_bulk:
                 with locks.for_files(root, bulk_replace.touched(root, name)):
                     if bulk_replace.recover_replace(root, name):
                         continue

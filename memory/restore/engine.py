@@ -65,7 +65,7 @@ def restore(
     source_of: Callable[[Objects], Source],
     asked: RestoreRequest,
     *,
-    hands: RestoreServices,
+    services: RestoreServices,
     now: datetime,
     progress: Progress = lambda percent, doing: None,  # noqa: ARG005 - nobody is told
 ) -> Restored:
@@ -89,7 +89,7 @@ def restore(
         before = create(store, real, asked.trigger, now=now, label=asked.label).snapshot
         try:
             with Stage(real) as stage:
-                work = _Restore(real, store, repo, source, asked, hands, now, stage, progress)
+                work = _Restore(real, store, repo, source, asked, services, now, stage, progress)
                 prepared = work.begun()
                 if prepared.is_nothing:
                     return Restored(prepared=prepared, before=before)
@@ -106,7 +106,7 @@ class _Restore:
     repo: Objects
     source: Source
     asked: RestoreRequest
-    hands: RestoreServices
+    services: RestoreServices
     now: datetime
     stage: Stage
     progress: Progress
@@ -128,8 +128,8 @@ class _Restore:
             held.enter_context(self.store.write())
             held.enter_context(transactions.lock_workspace(self.root, timeout=_LOCK_SECONDS))
             held.enter_context(locks.hold(self.root, Level.HISTORY, timeout=_LOCK_SECONDS))
-            self.hands.check()
-            if problem := self.hands.stop():
+            self.services.check()
+            if problem := self.services.stop():
                 self.notes.append(problem)
             self._versions()
             prepared = self._prepared()
@@ -220,21 +220,21 @@ class _Restore:
             staged = self.staged[row.path, sha, row.mode]
             self.stage.put(row.path, staged, _was(prepared, row.path))
         self._ledgers(prepared, kept)
-        swap = self.stage.ready()
-        self.hands.check()
+        bulk = self.stage.ready()
+        self.services.check()
         # Before the files are replaced: if the process dies now, entries are only shown once too
         # often.
-        voided = self.hands.void() if prepared.touches_memory else 0
+        voided = self.services.invalidate() if prepared.touches_memory else 0
         if prepared.reoffer:
-            self.hands.offer(prepared.reoffer)
+            self.services.requeue(prepared.reoffer)
         written = [row.path for row in (*plan.changed, *plan.added)]
-        self.hands.hear([*written, *(found.path for found in plan.removed)])
+        self.services.note_changes([*written, *(found.path for found in plan.removed)])
         try:
             write_rules.act(changes)
-            bulk_replace.commit_replace(self.root, swap, progress=self._moved)
+            bulk_replace.commit_replace(self.root, bulk, progress=self._moved)
         except WorkspaceError:
             if not transaction_journal.pending(self.root):  # else it may be finished yet
-                self.hands.unvoid()
+                self.services.revalidate()
             raise
         return voided
 

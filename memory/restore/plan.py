@@ -52,18 +52,18 @@ class Prepared:
 class RestoreServices:
     """Operations that need the database; all are called under the workspace's lock.
 
-    ``stop`` ends a Dream run under way and returns a sentence about it. ``offer`` shows entries
-    to Dream again. ``void`` invalidates pending changes and returns their count; ``unvoid``
-    reverts that when nothing was changed. ``check`` raises when the job was given up. ``hear`` is
-    told which files change before they do.
+    ``stop`` ends a Dream run under way and returns a sentence about it. ``requeue`` shows entries
+    to Dream again. ``invalidate`` invalidates pending changes and returns their count;
+    ``revalidate`` reverts that when nothing was changed. ``check`` raises when the job was given
+    up. ``note_changes`` is given the files that change before they do.
     """
 
     stop: Callable[[], str]
-    offer: Callable[[tuple[int, ...]], None]
-    void: Callable[[], int]
+    requeue: Callable[[tuple[int, ...]], None]
+    invalidate: Callable[[], int]
     check: Callable[[], None]
-    hear: Callable[[Iterable[str]], None] = lambda _paths: None
-    unvoid: Callable[[], None] = lambda: None
+    note_changes: Callable[[Iterable[str]], None] = lambda _paths: None
+    revalidate: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,11 +179,11 @@ def _texts(
     texts: dict[str, bytes] = {}
     left_out: dict[str, tuple[LeftOut, ...]] = {}
     same: set[str] = set()
-    sieve = _sieve(root, merged)
+    restore_filter = _restore_filter(root, merged)
     for row in (*plan.changed, *plan.added):
         if row.size > WRITE_BYTES or not is_watched(root, row.path):
             continue
-        found = sieve(row, b"".join(source.content(row)))
+        found = restore_filter(row, b"".join(source.content(row)))
         texts[row.path] = found.data
         if found.left_out:
             left_out[row.path] = found.left_out
@@ -201,17 +201,17 @@ def _sha(plan: restore_plan.Plan, root: Path, row: FileRow) -> str:
     return id_of("blob", data or b"")
 
 
-def _sieve(root: Path, merged: Merged) -> Callable[[FileRow, bytes], FilteredLines]:
+def _restore_filter(root: Path, merged: Merged) -> Callable[[FileRow, bytes], FilteredLines]:
     """Return a filter that removes what is forgotten on either side."""
     data = merged.files.get(suppression.PATH)
     state = tombstones.state(root) if data is None else tombstones.state_of(ledgers.parsed(data))
 
-    def sieve(row: FileRow, content: bytes) -> FilteredLines:
+    def restore_filter(row: FileRow, content: bytes) -> FilteredLines:
         if files.memory_file(root, row.path) is None and files.skill_of(row.path) is None:
             return FilteredLines(content)
         return write_rule.sifted(content, state)
 
-    return sieve
+    return restore_filter
 
 
 _SHOWN_CHARS = 160

@@ -166,7 +166,7 @@ def restore(
             store,
             source,
             RestoreRequest(name=f"snapshot {name}", path=plain, account=account, expect=expect),
-            hands=hands(workspace, check, then=lambda: _when(store, name)),
+            services=restore_services(workspace, check, then=lambda: _when(store, name)),
             now=timezone.now(),
             progress=progress,
         )
@@ -190,23 +190,23 @@ def _note_taken(workspace: Workspace) -> None:
     row.note(replace(row.seen, taken_at=now))
 
 
-def hands(
+def restore_services(
     workspace: Workspace, check: Callable[[], None], *, then: Callable[[], datetime]
 ) -> RestoreServices:
     """Return the services that a restore or an import needs. *then* is the time of its files."""
     staged = ApprovalInvalidation(workspace)
 
-    def hear(found: Iterable[str]) -> None:
+    def note_changes(found: Iterable[str]) -> None:
         files = tuple(found)
         signals.files_restoring.send(sender=None, workspace=workspace, files=files, then=then())
 
     return RestoreServices(
         stop=lambda: stop_dream(workspace),
-        offer=lambda entries: queue_entries(workspace, entries),
-        void=staged.void,
-        unvoid=staged.take_back,
+        requeue=lambda entries: queue_entries(workspace, entries),
+        invalidate=staged.invalidate,
+        revalidate=staged.take_back,
         check=check,
-        hear=hear,
+        note_changes=note_changes,
     )
 
 
@@ -309,7 +309,7 @@ class ApprovalInvalidation:
     _rows: list[int] = field(default_factory=list)
     _offered: set[int] = field(default_factory=set)
 
-    def void(self) -> int:
+    def invalidate(self) -> int:
         """Invalidate everything pending and return the count."""
         self._rows = list(open_rows(self.workspace).values_list("pk", flat=True))
         if not self._rows:

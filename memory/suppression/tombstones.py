@@ -122,7 +122,7 @@ class State:
             if at is not None and not self.active[at].about:
                 return self.active[at]
         for unit in units(text):
-            for at in self._paraphrases.heard(unit, context):
+            for at in self._paraphrases.matches(unit, context):
                 return self._in_words[at][0]
         return None
 

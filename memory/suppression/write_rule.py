@@ -179,7 +179,7 @@ def _buried(change: Change, changes: Sequence[Change]) -> list[Tombstone]:
         for fact, text in gone
         if normal(text) not in standing
         and not _has_counterpart(text, added, index)
-        and not any(map(ParaphraseMatcher([text]).heard, remaining))
+        and not any(map(ParaphraseMatcher([text]).matches, remaining))
     ]
 
 

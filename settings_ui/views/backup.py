@@ -119,7 +119,7 @@ def piece(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @sensitive_post_parameters("passphrase")
-def take_in(request: HttpRequest) -> HttpResponse:
+def import_backup(request: HttpRequest) -> HttpResponse:
     """Enqueue the check of a backup: one uploaded in parts (``arrived``), or with the form."""
     person, row = access.account(request), access.workspace(request)
     place: Place | None = None

@@ -90,16 +90,16 @@ def test_an_update_says_what_it_did_not_take_in(chat, monkeypatch):
     run = DreamRun.begin(chat.workspace, "manual")
     with claimed(others[0]) as claim:
         assert claim is not None
-        consolidation.take_in(run)
+        consolidation.summarise_open_conversations(run)
     run.refresh_from_db()
     assert run.notes == [
         "What was said last in one conversation is not in this update. It follows with a later one."
     ]
     assert DreamRun.objects.filter(pk=run.pk, sent_at__gt=Now()).exists()
     Message.objects.create(conversation=others[1], kind=Message.Kind.USER, text="A cello")
-    monkeypatch.setattr(consolidation, "TAKE_IN_SECONDS", -1)
+    monkeypatch.setattr(consolidation, "SUMMARY_SECONDS", -1)
     DreamRun.objects.filter(pk=run.pk).update(notes=[])
-    consolidation.take_in(run)
+    consolidation.summarise_open_conversations(run)
     dream_runs.execute_run(run.pk)
     run.refresh_from_db()
     assert "What was said last in 2 conversations is not in this update." in run.full_message

@@ -54,7 +54,7 @@ def last(chat: Conversation) -> int:
     return chat.messages.filter(is_current=True).order_by("-pk").values_list("pk", flat=True)[0]
 
 
-def unheard(chat: Conversation) -> list[str]:
+def unsummarised(chat: Conversation) -> list[str]:
     """What the person said in it that it will still give the history."""
     chat = Conversation.all_objects.get(pk=chat.pk)
     rows = rows_of(chat, chat.summarised_through + 1).filter(kind="user").order_by("pk")
@@ -83,12 +83,12 @@ def test_a_branch_gives_the_history_what_its_deleted_source_did_not(workspace):
     new = branches.branch_off(source, fork)
     shorter = branches.branch_off(source, fork - 2)
     say(new, "else")
-    assert unheard(new) == ["else"]
+    assert unsummarised(new) == ["else"]
     deletion.delete_conversations([source])
-    assert unheard(new) == ["two", "else"]
-    assert unheard(shorter) == []
+    assert unsummarised(new) == ["two", "else"]
+    assert unsummarised(shorter) == []
     deletion.bring_back(Conversation.all_objects.filter(pk=source.pk))
-    assert unheard(source) == ["three"]
+    assert unsummarised(source) == ["three"]
 
 
 def test_a_source_gives_the_history_what_only_its_deleted_branch_was_to_give(workspace):
@@ -96,9 +96,9 @@ def test_a_source_gives_the_history_what_only_its_deleted_branch_was_to_give(wor
     source = begin(workspace, "one", "two")
     long, short = (branches.branch_off(source, last(source) - less) for less in (0, 2))
     deletion.delete_conversation(source)
-    assert (unheard(long), unheard(short)) == (["one", "two"], [])
+    assert (unsummarised(long), unsummarised(short)) == (["one", "two"], [])
     deletion.delete_conversation(long)
-    assert unheard(short) == ["one"]
+    assert unsummarised(short) == ["one"]
 
 
 def test_a_branch_gives_the_history_what_an_edit_hides_in_its_source(workspace):
@@ -110,13 +110,13 @@ def test_a_branch_gives_the_history_what_an_edit_hides_in_its_source(workspace):
     turn = branches.edit_message(source, second.pk, "anew", start=lambda _turn: None)
     Turn.objects.filter(pk=turn.pk).update(state="done")
     source.messages.filter(turn=None).update(turn=turn)
-    assert unheard(new) == ["two", "three"]
-    assert unheard(source) == ["one", "anew"]
+    assert unsummarised(new) == ["two", "three"]
+    assert unsummarised(source) == ["one", "anew"]
     other = branches.branch_off(Conversation.objects.get(pk=source.pk), last(source))
-    assert unheard(other) == []
+    assert unsummarised(other) == []
     branches.show_version(source, last(source), -1)
-    assert "anew" in unheard(other)
-    assert unheard(new) == ["two", "three"]
+    assert "anew" in unsummarised(other)
+    assert unsummarised(new) == ["two", "three"]
 
 
 def test_a_branch_does_not_count_the_entries_of_its_source(workspace):
@@ -134,7 +134,7 @@ def test_a_branch_does_not_count_the_entries_of_its_source(workspace):
     new.messages.filter(turn=None).update(turn=turn)
     (workspace.root / "memory/.dream_cursor").write_text(str(number))
     branches.show_version(new, last(new), -1)
-    assert unheard(new) == []
+    assert unsummarised(new) == []
     assert deletion.memory_of_conversations([new]).read == 0
     assert deletion.memory_of_conversations([source]).read == 1
 
@@ -149,7 +149,7 @@ def test_what_two_kept_temporary_chats_share_is_given_once(workspace, is_source_
     say(new, "there")
     for chat in (source, new) if is_source_first else (new, source):
         assert shared_messages.keep_chat(chat)
-    assert sorted(unheard(source) + unheard(new)) == ["here", "one", "there"]
+    assert sorted(unsummarised(source) + unsummarised(new)) == ["here", "one", "there"]
 
 
 def test_notes_of_a_hidden_version_are_deleted_from_that_version_only(workspace):

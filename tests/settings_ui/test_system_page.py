@@ -42,7 +42,7 @@ def check_files(client: Client) -> str:
     job = Job.objects.get(kind="check", state="queued")
     assert answer.url == f"/jobs/{job.pk}/"
     assert "A check is under way" in client.get(f"{PAGE}health/").text
-    tasks.check(job.pk)
+    tasks.check_files(job.pk)
     assert "What was found" in client.get(answer.url).text
     return client.get(f"{PAGE}health/").text
 

@@ -8,12 +8,12 @@ def look_at_old_ones(apps, schema_editor):
     """What was said before there was a history waits for it, too: let the next sweep look."""
     conversations = apps.get_model("chat", "Conversation")
     messages = apps.get_model("chat", "Message")
-    unheard = messages.objects.filter(
+    unsummarised = messages.objects.filter(
         conversation=models.OuterRef("pk"),
         kind__in=("user", "answer"),
         pk__gt=models.OuterRef("summarised_through"),
     )
-    waiting = conversations.objects.filter(models.Exists(unheard), consolidate_after=None)
+    waiting = conversations.objects.filter(models.Exists(unsummarised), consolidate_after=None)
     waiting.update(consolidate_after=Now())
 
 

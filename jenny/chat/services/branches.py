@@ -306,9 +306,9 @@ def _hand_over(chat: Conversation, hidden: QuerySet[Message]) -> None:
     """Let other conversations give the history what they share of the messages to be hidden."""
     if chat.kind == Conversation.Kind.TEMPORARY:
         return
-    unheard = chat.summarised_through + 1
-    last = hand_over(chat, hidden.filter(pk__gte=unheard))
-    between = rows_of(chat, unheard).filter(pk__lte=last).exclude(pk__in=hidden.values("pk"))
+    unsummarised = chat.summarised_through + 1
+    last = hand_over(chat, hidden.filter(pk__gte=unsummarised))
+    between = rows_of(chat, unsummarised).filter(pk__lte=last).exclude(pk__in=hidden.values("pk"))
     if last and not between.exists():
         chat.summarised_through = last
 

@@ -334,7 +334,7 @@ def run_dream(
     if not in_process:
         consolidation.enqueue_update(run.pk)
         return report.BEGUN
-    consolidation.take_in(run)
+    consolidation.summarise_open_conversations(run)
     dream_runs.execute_run(run.pk)
     return dream_runs.outcome_of(run).full_message
 

@@ -47,12 +47,12 @@ ROUNDS = 5
 # Conversations that one sweep enqueues; the others wait for the next one.
 SWEPT = 200
 # Conversations that are taken in before one update of the memory, the newest first.
-TAKEN_IN = 20
+MOST_SUMMARISED = 20
 # No other conversation is begun after this.
-TAKE_IN_SECONDS = 600
+SUMMARY_SECONDS = 600
 # Two requests to a model, each with its time limit, and more.
 ONE_TAKES = timedelta(minutes=7)
-_NOT_TAKEN_IN = frozenset({"busy", "claimed", "failed"})
+_NOT_SUMMARISED = frozenset({"busy", "claimed", "failed"})
 _LATER = "What was said here is kept and summarised later."
 # Triggers that ask for one slice only; what comes in meanwhile is another.
 _AT_ONE_GO = frozenset({"asked", "overrun", "update"})
@@ -121,38 +121,38 @@ def enqueue_update(run_id: int) -> None:
         dream_scheduler.enqueue_run(run_id)
 
 
-def take_in_and_run(run_id: int) -> None:
+def summarise_and_run(run_id: int) -> None:
     """Summarise what was just said in the run's workspace, then send the run."""
     found = DreamRun.objects.filter(pk=run_id, state=DreamRun.State.QUEUED)
     for dream_run in found.select_related("workspace"):
-        take_in(dream_run)
+        summarise_open_conversations(dream_run)
         dream_scheduler.enqueue_run(run_id)
 
 
-def take_in(dream_run: DreamRun) -> None:
+def summarise_open_conversations(dream_run: DreamRun) -> None:
     """Add what the history lacks of open conversations before the run. Their contexts stay as they
     are; one that is being answered waits for its own time. The run's report says how many were not
     taken in."""
     feeding = [name for name, kind in RUN_KINDS.items() if kind.feeds_history]
-    unheard = Message.objects.filter(
+    unsummarised = Message.objects.filter(
         conversation=OuterRef("pk"),
         is_current=True,
         kind__in=(Message.Kind.USER, Message.Kind.ANSWER),
         pk__gt=OuterRef("summarised_through"),
     )
     rows = Conversation.objects.filter(
-        Exists(unheard), workspace=dream_run.workspace, kind__in=feeding
+        Exists(unsummarised), workspace=dream_run.workspace, kind__in=feeding
     )
     chats = list(rows.select_related("workspace__owner").order_by("-active_at"))
     waiting = DreamRun.objects.filter(pk=dream_run.pk, state=DreamRun.State.QUEUED)
-    until = time.monotonic() + TAKE_IN_SECONDS
+    until = time.monotonic() + SUMMARY_SECONDS
     missed = len(chats)
-    for chat in chats[:TAKEN_IN]:
+    for chat in chats[:MOST_SUMMARISED]:
         # Nobody sends the run while it waits for this conversation.
         sent_at = Now() + (ONE_TAKES - SEND_AGAIN_AFTER)
         if time.monotonic() > until or not waiting.update(sent_at=sent_at):
             break
-        missed -= run(chat, "update").ending not in _NOT_TAKEN_IN
+        missed -= run(chat, "update").ending not in _NOT_SUMMARISED
     if missed:
         count = "one conversation" if missed == 1 else f"{missed:,} conversations"
         note = f"What was said last in {count} is not in this update. It follows with a later one."
@@ -261,7 +261,7 @@ def _overrun(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | 
 
 
 def _unheard(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
-    return context_window.unheard(rows, at)
+    return context_window.unsummarised(rows, at)
 
 
 _CHOICES: dict[Trigger, Callable[[Conversation, list[Message], Pointers], Slice | None]] = {

@@ -58,7 +58,7 @@ def past(rows: Sequence["Row"], at: Pointers) -> Slice | None:
     return Slice(tail, tail[-1].pk, at.context_from, is_past=True) if tail else None
 
 
-def unheard(rows: Sequence["Row"], at: Pointers) -> Slice | None:
+def unsummarised(rows: Sequence["Row"], at: Pointers) -> Slice | None:
     """Return all messages of the session that the history lacks; the context stays as it is."""
     first = max(at.summarised_through + 1, at.session_from)
     tail = tuple(row for row in rows if row.pk >= first)

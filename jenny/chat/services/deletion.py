@@ -49,18 +49,18 @@ _LOCK_SECONDS = 5.0
 class Holds:
     """The memory's state of a conversation.
 
-    *read*: entries that Dream read; *wait*: entries that it has not read; *unheard*: messages
+    *read*: entries that Dream read; *wait*: entries that it has not read; *unsummarised*: messages
     without an entry. *problem*: why this is unknown.
     """
 
     read: int = 0
     waiting: int = 0
-    unheard: int = 0
+    unsummarised: int = 0
     problem: str = ""
 
     @property
     def offers(self) -> bool:
-        return bool(self.waiting or self.unheard)
+        return bool(self.waiting or self.unsummarised)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ def memory_of_conversations(chats: Iterable[Conversation]) -> Holds:
     if not found:
         return Holds()
     root = found[0].workspace.root
-    unheard = sum(rows_of(chat, chat.summarised_through + 1).count() for chat in found)
+    unsummarised = sum(rows_of(chat, chat.summarised_through + 1).count() for chat in found)
     try:
         waiting = removal.count_waiting(root, {str(chat.pk) for chat in found})
         read_to = cursors.dream_cursor(root)
     except WorkspaceError as error:
-        return Holds(unheard=unheard, problem=error.message)
+        return Holds(unsummarised=unsummarised, problem=error.message)
     read = sum(cursor <= read_to for cursor in own_cursors(*found))
-    return Holds(read, waiting, unheard)
+    return Holds(read, waiting, unsummarised)
 
 
 def delete_conversation(
@@ -265,7 +265,7 @@ def _add(chat: Conversation) -> None:
         rows = list(
             query.select_related("turn").prefetch_related("blocks", "attachments").order_by("pk")
         )
-        for piece in (context_window.past(rows, at), context_window.unheard(rows, at)):
+        for piece in (context_window.past(rows, at), context_window.unsummarised(rows, at)):
             if piece is not None:
                 summarise_slice(claim, chat, piece, at_once=True, lock_seconds=_LOCK_SECONDS)
                 chat.refresh_from_db()

@@ -133,11 +133,11 @@ def recover_turns() -> None:
         except Exception:
             # An error in one turn must not delay the others.
             log.exception("reap.broke", extra={"turn": turn.pk})
-    unheard = Now() - timedelta(seconds=SECONDS_TO_QUEUE)
+    waiting_too_long = Now() - timedelta(seconds=SECONDS_TO_QUEUE)
     # Compared inside the database only: its "now" may be rounded on the way here.
     queued = Turn.objects.filter(state=Turn.State.QUEUED).filter(
         Q(heartbeat_at=None, created_at__lt=Now() - timedelta(seconds=3))
-        | Q(heartbeat_at__lt=unheard)
+        | Q(heartbeat_at__lt=waiting_too_long)
     )
     for pk in list(queued.values_list("pk", flat=True)):
         # The update succeeds for one process only, so two of them do not enqueue it twice.

@@ -62,7 +62,7 @@ class Database:
             found |= {sha for sha in ids if objects.is_id(sha) and sha.startswith(prefix)}
         return found
 
-    def take_in(self, index: Path) -> None:
+    def add_pack(self, index: Path) -> None:
         if self._packs is not None:
             self._packs.insert(0, Pack(index))
 
@@ -365,7 +365,7 @@ class Batch:
 
     def finish(self) -> None:
         if self._writer is not None:
-            self._repo.database.take_in(self._writer.finish())
+            self._repo.database.add_pack(self._writer.finish())
             self._writer = None
 
     def discard(self) -> None:

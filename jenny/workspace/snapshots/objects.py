@@ -233,7 +233,7 @@ class PackBatch:
 
     def finish(self) -> None:
         if self._writer is not None and self._writer.count:
-            self._repo.database.take_in(self._writer.finish())
+            self._repo.database.add_pack(self._writer.finish())
             self._writer = None
         self.discard()
 

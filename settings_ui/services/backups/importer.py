@@ -215,7 +215,9 @@ def _files(
             account=job.account_id,
             is_same=previews.is_same(workspace, found),
         ),
-        hands=restores.hands(workspace, check, then=lambda: made_at(found.manifest.made)),
+        services=restores.restore_services(
+            workspace, check, then=lambda: made_at(found.manifest.made)
+        ),
         now=timezone.now(),
         progress=lambda percent, doing: progress(percent, 100, doing),
     )

@@ -104,10 +104,10 @@ def make(folder: Path) -> tuple[Path, Store, str]:
 def restore(root: Path, store: Store, shot: str, *, path: str = "", **asked: Any) -> Restored:
     """Restore everything from that snapshot."""
     write_rules.install()
-    hands = RestoreServices(
+    services = RestoreServices(
         stop=lambda: "",
-        offer=lambda cursors: write(root.parent, {"offered": json.dumps(cursors).encode()}),
-        void=lambda: 0,
+        requeue=lambda cursors: write(root.parent, {"offered": json.dumps(cursors).encode()}),
+        invalidate=lambda: 0,
         check=lambda: None,
     )
     return engine.restore(
@@ -115,7 +115,7 @@ def restore(root: Path, store: Store, shot: str, *, path: str = "", **asked: Any
         store,
         lambda repo: SnapshotSource(repo, store.get(repo, shot), path),
         RestoreRequest(name=f"snapshot {shot}", path=path, **asked),
-        hands=hands,
+        services=services,
         now=NOW,
     )
 

@@ -193,8 +193,8 @@ def test_a_run_of_dream_is_ended_and_the_lost_holder_stops(made: Any) -> None:
         raise RuntimeError("given up")
 
     before = files_of(root)
-    hands = RestoreServices(
-        stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=gone
+    services = RestoreServices(
+        stop=lambda: "Stopped.", requeue=lambda _: None, invalidate=lambda: 3, check=gone
     )
     asked = RestoreRequest(name="snapshot")
 
@@ -202,12 +202,12 @@ def test_a_run_of_dream_is_ended_and_the_lost_holder_stops(made: Any) -> None:
         return SnapshotSource(repo, store.get(repo, shot))
 
     with pytest.raises(RuntimeError):
-        engine.restore(root, store, source, asked, hands=hands, now=NOW)
+        engine.restore(root, store, source, asked, services=services, now=NOW)
     assert files_of(root) == before
-    hands = RestoreServices(
-        stop=lambda: "Stopped.", offer=lambda _: None, void=lambda: 3, check=lambda: None
+    services = RestoreServices(
+        stop=lambda: "Stopped.", requeue=lambda _: None, invalidate=lambda: 3, check=lambda: None
     )
-    done = engine.restore(root, store, source, asked, hands=hands, now=NOW)
+    done = engine.restore(root, store, source, asked, services=services, now=NOW)
     assert (done.notes, done.voided) == (("Stopped.",), 3)
 
 
@@ -218,10 +218,12 @@ def test_a_folder_that_was_unpacked_is_restored_alike(made: Any, tmp_path: Path)
     write(folder, {"USER.md": b"# User\n\n- From elsewhere\n", "wikis/a/wiki/b.md": b"b"})
     other = {"cursor": 3, "timestamp": "2025-01-01 10:00", "content": "said elsewhere"}
     write(folder, {"memory/history.jsonl": json.dumps(other).encode() + b"\n"})
-    hands = RestoreServices(stop=str, offer=lambda _: None, void=lambda: 0, check=lambda: None)
+    services = RestoreServices(
+        stop=str, requeue=lambda _: None, invalidate=lambda: 0, check=lambda: None
+    )
     asked = RestoreRequest(name="a backup", trigger="import", is_same=False)
     done = engine.restore(
-        root, store, lambda _repo: FolderSource(folder), asked, hands=hands, now=NOW
+        root, store, lambda _repo: FolderSource(folder), asked, services=services, now=NOW
     )
     lines = (root / "memory/history.jsonl").read_text().splitlines()
     assert [json.loads(line)["cursor"] for line in lines] == [3, 4, 5, 6, 7, 8]

@@ -68,14 +68,16 @@ _ENDED = ("done", "nothing")
 def _waiting(workspace: Workspace) -> Iterator[Conversation]:
     """Yield the conversations with messages that are not in the history, oldest first."""
     kinds = (Message.Kind.USER, Message.Kind.ANSWER)
-    unheard = Message.objects.filter(
+    unsummarised = Message.objects.filter(
         conversation=OuterRef("pk"),
         kind__in=kinds,
         pk__gt=OuterRef("summarised_through"),
         is_current=True,
     )
     temporary = Conversation.Kind.TEMPORARY
-    rows = Conversation.objects.filter(Exists(unheard), workspace=workspace).exclude(kind=temporary)
+    rows = Conversation.objects.filter(Exists(unsummarised), workspace=workspace).exclude(
+        kind=temporary
+    )
     yield from rows.select_related("workspace__owner").order_by("active_at")
 
 
