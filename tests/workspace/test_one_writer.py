@@ -28,6 +28,7 @@ ELSEWHERE = {
     "settings_ui/views/backup.py": "an upload on its way to be a backup, in the data folder",
     "settings_ui/services/accounts.py": "deleted accounts, trash, uploads, in the data folder",
     "settings_ui/views/file_changes.py": "parts of uploads, in the data folder",
+    "memory/dream/dry_run.py": "the copy in which Dream is tried, in the data folder",
     "memory/management/commands/snapshot.py": "writes the file that its --output names",
     "jenny/runtime/supervisor.py": "the lock and the logs of a running instance",
     "jenny/runtime/valkey.py": "the embedded server's folder and configuration",
