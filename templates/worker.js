@@ -1,7 +1,6 @@
 {% load static %}/* Shows the offline page when Jenny cannot be reached. It keeps that page and its style, as
    they are for a stranger, and nothing of anybody's. */
 
-const KEPT = "offline {% static 'css/tokens.css' %} {% static 'css/plain.css' %}";
 const PAGE = "/offline/";
 const FILES = [
   PAGE,
@@ -9,8 +8,9 @@ const FILES = [
   "{% static 'css/base.css' %}",
   "{% static 'css/frame.css' %}",
   "{% static 'css/forms.css' %}",
-  "{% static 'css/plain.css' %}",
+  "{% static 'css/components.css' %}",
 ];
+const KEPT = `offline ${FILES.join(" ")}`;
 
 async function keep() {
   const kept = await caches.open(KEPT);

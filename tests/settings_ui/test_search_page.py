@@ -421,7 +421,7 @@ def test_a_page_says_when_the_index_is_being_made(
         hurry.setattr("settings_ui.services.search._SECONDS", 0.0)
         page = client.get("/search/?q=viola").content.decode()
     assert "The search index is being made" in page
-    (again,) = re.findall(r'<p class="growing"[^>]*>', page)
+    (again,) = re.findall(r'<p class="notice"[^>]* hx-get=[^>]*>', page)
     assert 'hx-sync="#q:drop"' in again
     assert re.search(r'<input[^>]* id="q"[^>]* hx-sync="this:replace"', page)
     assert "Nothing was found" not in page or "texts are not in it yet" in page
