@@ -81,6 +81,47 @@ def ready(_request: HttpRequest) -> HttpResponse:
 
 # --- Error pages -----------------------------------------------------------------------------
 
+# Each by its heading and sentences.
+_ERRORS = {
+    HTTPStatus.BAD_REQUEST: (
+        "Not understood",
+        (
+            "This request could not be read, or it came to a name that Jenny does not answer to."
+            " Nothing was changed."
+        ),
+        (
+            "If you reach Jenny under a name of your own, whoever runs her has to add that name to"
+            " JENNY_ALLOWED_HOSTS."
+        ),
+    ),
+    HTTPStatus.FORBIDDEN: (
+        "Not for you",
+        "This account may not see or do that. Nothing was changed.",
+    ),
+    HTTPStatus.NOT_FOUND: (
+        "Nothing here",
+        (
+            "There is no page at this address, or what it showed was deleted. Your conversations"
+            " and files are where they were."
+        ),
+    ),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (
+        "That went wrong here",
+        (
+            "The fault is Jenny’s, and it is in her log. What you had sent before is kept; this one"
+            " request may not be."
+        ),
+        "Go back and try again. If it happens again, the log says why.",
+    ),
+    HTTPStatus.INSUFFICIENT_STORAGE: (
+        "The disk is full",
+        "Jenny has no room to write. What you had sent before is kept; this one request is not.",
+        (
+            "Make room on the disk of the data folder, then go back and send it again. What waits"
+            " goes on by itself."
+        ),
+    ),
+}
 # Words of SQLite's and PostgreSQL's errors when the disk is full.
 _FULL = ("disk is full", "No space left on device")
 
@@ -90,20 +131,20 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Htt
     """Render the page for an unreadable request, or for a host that is not ours."""
     # Rendered without the request: its host may be invalid, and the template asks for it.
     del request, exception
-    return render(None, "400.html", status=HTTPStatus.BAD_REQUEST)
+    return _error_page(None, HTTPStatus.BAD_REQUEST)
 
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     del exception
-    return render(request, "403.html", status=HTTPStatus.FORBIDDEN)
+    return _error_page(request, HTTPStatus.FORBIDDEN)
 
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Render the page for a missing object, or one of another account."""
     del exception
-    return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
+    return _error_page(request, HTTPStatus.NOT_FOUND)
 
 
 @login_not_required
@@ -114,8 +155,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """
     del request
     if _is_disk_full(sys.exception()):
-        return render(None, "507.html", status=HTTPStatus.INSUFFICIENT_STORAGE)
-    return render(None, "500.html", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+        return _error_page(None, HTTPStatus.INSUFFICIENT_STORAGE)
+    return _error_page(None, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _error_page(request: HttpRequest | None, status: HTTPStatus) -> HttpResponse:
+    heading, *sentences = _ERRORS[status]
+    context = {"heading": heading, "sentences": sentences}
+    return render(request, "error.html", context, status=status)
 
 
 def _is_disk_full(error: BaseException | None) -> bool:
@@ -165,7 +212,13 @@ def favicon(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def offline(request: HttpRequest) -> HttpResponse:
-    return render(request, "offline.html")
+    sentence = (
+        "This device has no connection to the machine that Jenny runs on. What you typed and did"
+        " not send is kept in this browser."
+    )
+    heading = "Jenny is not reachable"
+    context = {"heading": heading, "sentences": [sentence], "act": "Try again"}
+    return render(request, "error.html", context)
 
 
 @login_not_required

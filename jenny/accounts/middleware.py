@@ -92,8 +92,13 @@ class LoginMiddleware:
         log.warning("workspace.unusable", extra={"cause": type(error).__name__})
         if access.is_script(request):
             return JsonResponse({"message": error.message}, status=503)
-        context = {"message": error.message, "page": access.way_back(request)}
-        return render(request, "accounts/problem.html", context, status=503)
+        context = {
+            "heading": "Not done",
+            "sentences": [error.message],
+            "href": access.way_back(request),
+            "act": "Try again",
+        }
+        return render(request, "error.html", context, status=503)
 
 
 def _is_listed(request: HttpRequest, user: Account) -> bool:

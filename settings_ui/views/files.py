@@ -47,7 +47,7 @@ from wikis.page_rename import Moved
 
 
 TREE_FOLDERS = 100
-workspace_error_page = WorkspaceErrorPage("files/problem.html")
+workspace_error_page = WorkspaceErrorPage("Files", "files")
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,8 @@ from settings_ui.values import write_into
 from settings_ui.views.memory.runs import run_of_version
 
 workspace_error_page = WorkspaceErrorPage(
-    "snapshots/problem.html",
+    "Snapshots",
+    "snapshots",
     {
         SnapshotUnknown: HTTPStatus.NOT_FOUND,
         VersionUnknown: HTTPStatus.NOT_FOUND,

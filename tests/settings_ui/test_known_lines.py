@@ -519,7 +519,7 @@ def test_why_explains_the_line_that_was_shown(client: Client, dreams: Dreams) ->
     assert f'hx-get="{link}"' in page(client).replace("%3A", ":")
     (dreams.root / "USER.md").write_text(USER.replace("# User\n", "# User\n\n- A line above\n"))
     text = page(client, link)
-    assert text.index("Drinks green tea</p>") < text.index('class="writes-of"')
+    assert text.index("Drinks green tea</p>") < text.index('class="list"')
     (dreams.root / "USER.md").write_text(USER.replace("green", "black"))
     answer = client.get(link, headers=HTMX).content.decode()
     assert "That line was changed meanwhile" in answer

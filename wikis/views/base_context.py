@@ -20,7 +20,8 @@ from wikis.page_index import Index, WikiIndex, index_of
 from wikis.pages import Wiki
 
 workspace_error_page = WorkspaceErrorPage(
-    "wikis/problem.html",
+    "Wikis",
+    "wikis",
     {WikiMissing: HTTPStatus.NOT_FOUND, PageRefused: HTTPStatus.NOT_FOUND},
 )
 # A page may contain frames of this site with its diagrams.

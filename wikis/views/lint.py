@@ -1,6 +1,7 @@
 """Show the problems of a wiki, and people's feedback on its pages."""
 
 from datetime import UTC, datetime
+from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -153,6 +154,5 @@ def resolve(request: HttpRequest, name: str, item_id: str) -> HttpResponseBase:
         done = feedback.resolve(ctx.files, here.wiki, item_id, form.cleaned_data["answer"])
         messages.success(request, "Resolved. It is kept under audit/resolved/.")
         return redirect(f"{names.page_url(name, done.page)}#feedback")
-    return base_context.refused(
-        request, "wikis/problem.html", {"message": "That is too long to be kept."}
-    )
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return workspace_error_page.render(request, "That is too long to be kept.", status)

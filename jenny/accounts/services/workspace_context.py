@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
+from django.urls import reverse
 
 from jenny.accounts import access
 from jenny.accounts.models import Account
@@ -80,9 +81,10 @@ def get_workspace_context(request: HttpRequest) -> WorkspaceContext:
 class WorkspaceErrorPage:
     """A decorator of views that shows a workspace error's message as a page."""
 
-    def __init__(self, template: str, more: Statuses | None = None) -> None:
-        """*more*: the statuses of further errors that these pages can raise."""
-        self._template = template
+    def __init__(self, area: str, home: str, more: Statuses | None = None) -> None:
+        """*area*: what its heading says; *home*: the route of its first page; *more*: the
+        statuses of further errors that these pages can raise."""
+        self._area, self._home = area, home
         self._status = {**_STATUS, **(more or {})}
 
     def __call__[**P](self, view: Callable[P, HttpResponseBase]) -> Callable[P, HttpResponseBase]:
@@ -104,8 +106,16 @@ class WorkspaceErrorPage:
             if status == HTTPStatus.UNPROCESSABLE_ENTITY:
                 status = HTTPStatus.CONFLICT
             return HttpResponse(error.message, "text/plain; charset=utf-8", status=status)
-        context = {"message": error.message, "is_missing": status == HTTPStatus.NOT_FOUND}
-        return render(request, self._template, context, status=status)
+        return self.render(request, error.message, status)
+
+    def render(self, request: HttpRequest, message: str, status: HTTPStatus) -> HttpResponse:
+        context = {
+            "message": message,
+            "is_missing": status == HTTPStatus.NOT_FOUND,
+            "area": self._area,
+            "home": reverse(self._home),
+        }
+        return render(request, "problem.html", context, status=status)
 
     def status_of(self, error: WorkspaceError) -> HTTPStatus:
         """Return the status of an error; a refused write has that of an invalid form."""

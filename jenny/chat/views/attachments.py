@@ -18,7 +18,7 @@ from jenny.chat.models import Attachment
 from jenny.chat.services import attachments
 from jenny.workspace.errors import WorkspaceError
 
-_STATUSES = WorkspaceErrorPage("files/problem.html")
+_STATUSES = WorkspaceErrorPage("Files", "files")
 # A picture is shown in a page; opened by itself, it can do nothing.
 _ISOLATED: dict[str, Any] = {
     "default-src": [CSP.NONE],

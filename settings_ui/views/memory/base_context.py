@@ -23,7 +23,7 @@ __all__ = [
     "workspace_error_page",
 ]
 
-workspace_error_page = WorkspaceErrorPage("memory/problem.html")
+workspace_error_page = WorkspaceErrorPage("Memory", "memory")
 _DIGITS = 18
 
 
