@@ -45,7 +45,6 @@ _OPTIONS: dict[type[Any], dict[str, Any]] = {
 
 
 def redis_client() -> redis.Redis:
-    """Return this process's client."""
     client: redis.Redis = _client(redis.Redis, settings.REDIS_URL)
     return client
 

@@ -115,7 +115,7 @@ def fold(text: str) -> str:
 
 
 def level(text: str) -> str:
-    """`fold`, but keeping case."""
+    """Fold a text as ``fold`` does, but keep its case."""
     if text.isascii():
         return text
     levelled = unicodedata.normalize("NFD", text).translate(_levels())

@@ -88,8 +88,6 @@ def _great_numbers(text: str) -> Iterator[Amount]:
 
 @dataclass(frozen=True, slots=True)
 class DerivedNumbers:
-    """What follows from texts."""
-
     amounts: set[Amount] = field(default_factory=set)
     times: set[str] = field(default_factory=set)
     spans: set[str] = field(default_factory=set)

@@ -25,7 +25,6 @@ def import_backup(job_id: int) -> None:
 
 @shared_task(name="workspace.check")
 def check_files(job_id: int) -> None:
-
     jobs.run_job(job_id, workspaces.check_files)
 
 

@@ -178,7 +178,7 @@ def _take(place: Place, folder: Path) -> None:
 
 
 def _copy_over(source: Path, target: Path) -> None:
-    """Copy to another disk atomically."""
+    """Copy a file to another disk, atomically by a temporary name."""
     temp = target.parent / atomic.temp_name()
     try:
         if source.is_dir() and not source.is_symlink():

@@ -96,7 +96,7 @@ CHUNK_BYTES = 1_000_000
 
 
 class Source(Protocol):
-    """A stream of bytes."""
+    """A stream of bytes that an upload is read from."""
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, at most *size*; none at the end."""

@@ -71,7 +71,6 @@ class Draft:
 
     @property
     def text(self) -> str:
-        """The new text."""
         return self.new or ""
 
     @property
@@ -155,7 +154,7 @@ def landed_attempt(tool: str, draft: Draft, sources: tuple[int, ...]) -> Attempt
 
 
 def recorded_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Lines that say something, bounded."""
+    """Return the lines that are not blank, bounded in number and length."""
     return tuple(line[:LINE_CHARS] for line in lines if line.strip())[:_LINES]
 
 

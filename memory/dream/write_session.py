@@ -97,7 +97,6 @@ class WriteSession:
 
     @property
     def landed(self) -> tuple[Attempt, ...]:
-        """The attempts that landed."""
         return tuple(attempt for attempt in self.attempts if attempt.ok)
 
     @property

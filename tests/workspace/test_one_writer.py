@@ -17,7 +17,6 @@ ELSEWHERE = {
     "jenny/accounts/services/json_command.py": "nothing: the output goes to the null device",
     "jenny/accounts/models/workspace.py": "makes the empty folder of a new workspace",
     "jenny/accounts/services/first_run.py": "the setup token in the data folder",
-    "jenny/agent/cancellation.py": "wakes its thread by a pipe",
     "jenny/runtime/upgrade.py": "the backup before migrating; the running instance's lock",
     "settings_ui/file_browser.py": "a download, which is a stream and no file",
     "settings_ui/services/backups/importer.py": "the plan of an import, in the data folder",

@@ -314,7 +314,7 @@ GARDENER_FAILURES = 3
 
 
 class ProjectState(models.Model):
-    """How far the gardener has read a project, and when it runs next."""
+    """The gardener's place in a project's log, and the time of its next run."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="projects")
     name = models.CharField(max_length=255)

@@ -237,7 +237,7 @@ class Backup:
 
     @property
     def unpacked(self) -> int:
-        """The unpacked size in bytes."""
+        """The size in bytes when everything is unpacked."""
         return self._inside.unpacked
 
     @property

@@ -34,7 +34,7 @@ class Sketch:
         return self._repo.tree(sha) if data is None else decode_tree(data)
 
     def knows(self, sha: str) -> bool:  # noqa: ARG002  (as a batch does)
-        """True, since nothing is written."""
+        """Always true, since a comparison writes nothing."""
         return True
 
     def add(self, kind: Kind, data: bytes, *, known: str | None = None) -> str:  # noqa: ARG002 - the store's signature
