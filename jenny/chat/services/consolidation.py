@@ -260,7 +260,7 @@ def _overrun(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | 
     return context_window.oldest(rows, at, tokens=max(1, tokens // 2))
 
 
-def _unheard(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
+def _unsummarised(_chat: Conversation, rows: list[Message], at: Pointers) -> Slice | None:
     return context_window.unsummarised(rows, at)
 
 
@@ -269,7 +269,7 @@ _CHOICES: dict[Trigger, Callable[[Conversation, list[Message], Pointers], Slice 
     "asked": _asked,
     "pressure": _pressed,
     "overrun": _overrun,
-    "update": _unheard,
+    "update": _unsummarised,
 }
 
 
