@@ -12,7 +12,7 @@ _ALLERGY = re.compile("allerg|intoleran|unvertrag|アレルギー|不耐")
 _LACK = re.compile(
     r"\b(?:deaf|blind|mute|unable|lack\w*|vegan|vegetarian|teetotal\w*|sober|free|absent|closed|miss\w*"
     r"|empty|remote\w*|alone|single|unemployed|only|taub|gehörlos|blind|stumm|unfähig|veget\w+|fehl\w+"
-    r"|frei|geschlossen|leer|allein\w*|arbeitslos|nur|erst)\b|\w+(?:less|free|los|frei)\b"
+    r"|frei|geschlossen|leer|allein\w*|arbeitslos|nur|erst)\b|\b\w+(?:less|free|los|frei)\b"
     r"|聞こえ|見え|菜食|ベジ|ビーガン|ヴィーガン|だけ|のみ|欠|休|失",
     re.IGNORECASE,
 )
@@ -22,15 +22,17 @@ _PAST = re.compile(
     r"|war|waren|antes|avant|(?:until|bis)(?: \w+)? \d{4})\b|以前|前は|元",
     re.IGNORECASE,
 )
+# What stands before something else is looked for once a line or sentence, which keeps the work
+# linear: behind its first place all of them find the same.
 _NO_LONGER = re.compile(
-    r"\bno longer\b|\b(?:instead without|statt ohne)\b"
-    r"|\b(?:no|not)\b.*\bany ?more\b|n't\b.*\bany ?more\b|\bnicht mehr\b"
-    r"|\bkeine?[nmrs]?\b.*\bmehr\b|もう|やめ|辞め"
-    r"|ではなく|じゃなく|\bya no\b|\bne\b.*\bplus\b",
-    re.IGNORECASE,
+    r"\bno longer\b|\b(?:instead without|statt ohne)\b|\bnicht mehr\b"
+    r"|^(?>.*?(?:\b(?:no|not)|n't)\b).*\bany ?more\b"
+    r"|^(?>.*?\bkeine?[nmrs]?\b).*\bmehr\b|もう|やめ|辞め"
+    r"|ではなく|じゃなく|\bya no\b|^(?>.*?\bne\b).*\bplus\b",
+    re.IGNORECASE | re.MULTILINE,
 )
 _CHANGE = re.compile(
-    r"\bfrom\b(?=[^.;]*\bto\b)|\bvon\b(?=[^.;]*\b(?:nach|zu|auf)\b)"
+    r"(?<![^.;])(?:(?>[^.;]*?\bfrom\b)[^.;]*\bto\b|(?>[^.;]*?\bvon\b)[^.;]*\b(?:nach|zu|auf)\b)"
     r"|\b(?:moved|no longer|any ?more|quit|stopped|gave up|left|was|were|instead|until"
     r"|changed|switch\w*|replac\w*|inherit\w*|took over|traded|gave up|retired|finished|completed"
     r"|former\w*|previously|sold|ended|dropped|broke up|gave|nicht mehr"

@@ -26,6 +26,7 @@ from memory import (
     paraphrases,
     prompt_files,
     text_similarity,
+    turned_negations,
 )
 from memory.history import summary_answer, transcript
 from settings_ui import file_browser
@@ -53,6 +54,7 @@ MAKES = {
         *("## a.md\n", "## a.md\n```markdown\n", "### wiki/from-the-log.md\n\n```a", "~~~\n"),
         *("<think>", "<|channel|>analysis", "ignore all ", "send a password ", "[cursor 1 |a"),
         *("exceed", "please forget a .", "read a ", "[durable] ", "- [durable] a\n"),
+        *("no ", "ne ", "kein ", "from ", "von "),
     )
 }
 
@@ -78,6 +80,15 @@ READERS: dict[str, Callable[[str], object]] = {
     "facts": lambda text: [facts.units(fact) for fact in facts._scanned(text)],
     "normal form": facts.normal,
     "near": lambda text: text_similarity.is_near(text[:20_000], text[:20_000] + "a"),
+    "turned negations": lambda text: [
+        pattern.search(text)
+        for pattern in (
+            turned_negations._LACK,
+            turned_negations._PAST,
+            turned_negations._NO_LONGER,
+            turned_negations._CHANGE,
+        )
+    ],
     "statements": lambda text: (
         paraphrases._QUOTED.sub("", text) + str(paraphrases.is_statement(text))
     ),
