@@ -40,6 +40,8 @@ _NO_MARKS = str.maketrans({_DATE: " ", _LEFT_OUT: " "})
 _ORDINARY_DATE = frozenset(["on", "am", "le", "el", "em", "il", "на", "at", "in", "dem"])
 # Texts that occur repeatedly are parsed once.
 _KEPT_CHARS = 2_000
+# A longer text is no fact that somebody says in other words: it is the same as its like only.
+_MOST_CHARS = 100_000
 _BEFORE_VERBS = frozenset({"always", "often", "usually", "sometimes", "rarely"})
 _SHORT_VERB = 3
 
@@ -74,6 +76,10 @@ def _is_figure(word: str) -> bool:
 
 
 def _made(text: str) -> Signature:
+    if len(text) > _MOST_CHARS:
+        same = normal(text)
+        empty: Counter[str] = Counter()
+        return Signature(same, (), (), empty, empty, frozenset(), frozenset(), ((same,), (), 0), 0)
     plain = _TAG.sub("", _MARKER.sub("", text, count=1), count=1)
     plain = _LINK.sub(r"\1", plain)
     parts = _keyed_parts(plain)

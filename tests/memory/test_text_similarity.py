@@ -167,6 +167,19 @@ def test_slips_of_the_pen(old, new, is_slip):
     assert is_typo_of(old, new) is is_slip
 
 
+def test_a_very_long_text_is_the_same_as_its_like_only():
+    """It is compared as a whole: no parts of it are looked at, which would take seconds."""
+    long = "The user likes tea. " * 6_000
+    assert is_near(long, long.upper())
+    for other in (f"{long} Also milk.", long.replace("tea", "milk", 1), long.replace("The", "A")):
+        assert not is_near(long, other)
+        assert not is_close(long, other)
+        assert not contradicts(long, other)
+        assert not is_typo_of(long, other)
+        index = Index([other])
+        assert (index.find(long), index.alike(long, 1), index.close(long, 1)) == (None, [], [])
+
+
 WORDS = "user likes tea milk Anna Bonn not 12 3.5 never the a of nuts 2026-05-03 绿茶 don't ¡"
 words = st.lists(
     st.sampled_from(WORDS.split()),
