@@ -12,6 +12,7 @@ from tests.model_server import Gate, ModelServer
 from tests.support.browser import follow
 from tests.support.client import Client
 from tests.support.stack import PASSWORD, Stack
+from tests.support.waiting import wait_until
 
 MAKE = """
 from datetime import timedelta
@@ -166,6 +167,12 @@ def test_the_list_is_worked_without_script(page_of: Callable[..., Page]) -> None
     expect(page.get_by_role("main")).not_to_contain_text("talk 002")
 
 
+def is_unread(owner: Client, chat: str) -> bool:
+    """Whether the list of what is unread has the conversation."""
+    listing = owner.get("/chat/all/?show=unread").text.partition('id="listing"')[2]
+    return f"/chat/{chat}/" in listing.partition("</main>")[0]
+
+
 def test_an_answer_is_unread_until_its_page_is_seen(
     signed_in: Callable[..., Page], owner: Client, model_server: ModelServer
 ) -> None:
@@ -178,7 +185,7 @@ def test_an_answer_is_unread_until_its_page_is_seen(
     page.goto(f"/chat/{chat}/")
     idle(page)
     owner.answer(chat)
-    page.wait_for_load_state("networkidle")
+    wait_until(lambda: not is_unread(owner, chat), what="the answer to be seen")
     page.reload()
     idle(page)
     model_server.script(Gate(second), "Elsewhere.", when=only_for(second))
