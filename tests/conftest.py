@@ -65,6 +65,16 @@ def pytest_xdist_setupnodes() -> None:
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
 
 
+# Tests of these start instances, databases or a browser, and take longest.
+SLOW = {"start_stack", "live", "scripted", "place", "postgres", "_chromium"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files with slow tests first, so that at the end no test process waits for another."""
+    slow = {item.path for item in items if SLOW & {*getattr(item, "fixturenames", ())}}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def scratch() -> Iterator[Path]:
     """This test process's own folder, taken away at its end."""
