@@ -13,6 +13,7 @@ from pathlib import Path
 import django
 import hypothesis
 import pytest
+from django.db.models.signals import post_migrate
 
 # Short, since a Unix socket's path may have about 100 bytes.
 SCRATCH = Path(tempfile.mkdtemp(prefix="jenny-", dir="/tmp"))
@@ -43,6 +44,10 @@ hypothesis.settings.load_profile("untimed")
 # A test process that reads the settings only now must also load the apps now: test modules
 # import models.
 django.setup()
+
+# After a test that empties the tables Django writes its permissions anew, which takes longer than
+# most tests, and which nothing reads: whoever runs an instance may do everything.
+post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
 
 pytest_plugins = [
     "tests.support.valkey",
