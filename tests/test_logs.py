@@ -112,8 +112,7 @@ def test_logs_of_a_chat_hold_nothing_that_was_said(start_stack, model_server):
         when=lambda request: "provoke" in str(request.json) and not is_title(request),
     )
     environment = dict(environment_for(model_server.url, key), JENNY_LOG_FORMAT="json")
-    stack = start_stack(**environment)
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True, **environment)
     person = Client(stack.url).login(OWNER, PASSWORD)
     person.http.post("/login/", data={"username": OWNER, "password": "wrong-ibis"})
     chat = person.begin(said)

@@ -58,9 +58,10 @@ def proxied(
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     stack = start_stack(
-        JENNY_ALLOWED_HOSTS=f"{NAME},127.0.0.1", JENNY_TRUSTED_ORIGINS=f"{ORIGIN},{url}"
+        JENNY_ALLOWED_HOSTS=f"{NAME},127.0.0.1",
+        JENNY_TRUSTED_ORIGINS=f"{ORIGIN},{url}",
+        has_owner=True,
     )
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
     request = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -keyout key.pem"
     extra = ["subjectAltName=IP:127.0.0.1", "keyUsage=critical,digitalSignature,keyCertSign"]
     extensions = [word for one in extra for word in ("-addext", one)]
@@ -154,8 +155,7 @@ def test_a_client_at_the_address_of_a_private_network_is_no_proxy(
     start_stack: Callable[..., Stack],
 ) -> None:
     """Where the operator says where the proxy runs, nobody else's word counts."""
-    stack = start_stack(**BEHIND_TLS, JENNY_TRUSTED_PROXIES="10.9.9.9")
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True, **BEHIND_TLS, JENNY_TRUSTED_PROXIES="10.9.9.9")
     stranger = Visitor(stack.url)
     statuses = [stranger.log_in("wrong", f"203.0.113.{n}").status_code for n in range(9)]
     assert statuses[-1] == 429

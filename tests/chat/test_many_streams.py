@@ -42,10 +42,9 @@ def test_each_of_many_pages_hears_what_is_said(start_stack):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (FEW_FILES, hard))
     try:
-        stack = start_stack()
+        stack = start_stack(has_owner=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
     person = Client(stack.url).login(OWNER, PASSWORD)
     chat = person.begin("/help")
     with contextlib.ExitStack() as open_lines, selectors.DefaultSelector() as selector:

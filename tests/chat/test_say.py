@@ -8,7 +8,7 @@ from jenny.env import DataFolder
 from jenny.runtime import valkey
 from tests.model_server import Fail
 from tests.support.chat import asked
-from tests.support.stack import OWNER, PASSWORD, environment_for, manage
+from tests.support.stack import OWNER, PASSWORD, environment_for, give_owner, manage
 
 
 def say(data, url, *words, check=True):
@@ -20,8 +20,7 @@ def say(data, url, *words, check=True):
 def test_a_turn_without_the_app(short_path, model_server):
     """Nothing runs: ``say`` runs its turn itself and goes on in the same conversation."""
     url = model_server.url
-    manage(short_path, "migrate")
-    manage(short_path, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(short_path)
     model_server.script("First.", when=lambda r: any("say one" in t for t in r.texts("user")))
     first = say(short_path, url, "say one")
     assert (first["reply"], first["state"]) == ("First.", "done")
@@ -40,8 +39,7 @@ def test_a_turn_without_the_app(short_path, model_server):
 
 def test_a_failed_turn_is_no_success(short_path, model_server):
     """The exit code is 0 only when an answer came; what went wrong is said."""
-    manage(short_path, "migrate")
-    manage(short_path, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(short_path)
     model_server.script(Fail(401), when=lambda r: any("say fail" in t for t in r.texts("user")))
     told = say(short_path, model_server.url, "say fail", check=False)
     assert told["ok"] is False

@@ -27,10 +27,12 @@ def person(scratch, model_server):
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(SECONDS)
     stack = start(
-        folder / "data", PYTHONPATH=f"{ROOT}:{folder}", **environment_for(model_server.url)
+        folder / "data",
+        PYTHONPATH=f"{ROOT}:{folder}",
+        has_owner=True,
+        **environment_for(model_server.url),
     )
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield Client(stack.url).login(OWNER, PASSWORD)
     finally:
         stack.end()

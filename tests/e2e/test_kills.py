@@ -52,8 +52,7 @@ def watch(
     gates: list[str] = []
 
     def make(*acts: object) -> Watched:
-        stack = start_stack(**environment_for(model_server.url))
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+        stack = start_stack(has_owner=True, **environment_for(model_server.url))
         client = Client(stack.url).login(OWNER, PASSWORD)
         words = new_words()
         gates.append(words)

@@ -172,9 +172,8 @@ def test_it_is_usable_by_everybody(
 @pytest.fixture(scope="module")
 def demo(scratch: Path) -> Iterator[Stack]:
     """An instance without a model."""
-    stack = start(scratch / "memory-in-chat")
+    stack = start(scratch / "memory-in-chat", has_owner=True)
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield stack
     finally:
         stack.end()

@@ -20,9 +20,8 @@ APPROVE = "agents.defaults.dream.approve"
 @pytest.fixture(scope="module")
 def demo(scratch: Path) -> Iterator[Stack]:
     """An instance with the demo model, which a person can walk through without a key."""
-    stack = start(scratch / "dreaming")
+    stack = start(scratch / "dreaming", has_owner=True)
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield stack
     finally:
         stack.end()

@@ -33,9 +33,8 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(scratch: Path) -> Iterator[Demo]:
     """The instance of this module."""
-    stack = start(scratch / "projects")
+    stack = start(scratch / "projects", has_owner=True)
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield Demo(stack, Client(stack.url).login(OWNER, PASSWORD))
     finally:
         stack.end()

@@ -45,9 +45,8 @@ class Demo:
 @pytest.fixture(scope="module")
 def demo(scratch: Path) -> Iterator[Demo]:
     """The instance of this module."""
-    stack = start(scratch / "remembering")
+    stack = start(scratch / "remembering", has_owner=True)
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         owner = Client(stack.url).login(OWNER, PASSWORD)
         root = next(iter(stack.data.workspaces.iterdir()))
         minute = {"agents": {"defaults": {"idleCompactAfterMinutes": 1}}}

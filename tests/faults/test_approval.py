@@ -34,8 +34,7 @@ print(approvals.accept_hunk(Workspace.objects.get(), {number}, account=None))
 def stack(start_stack, new_database, model_server):
     """An instance on PostgreSQL whose worker has dreamt, and everything waits."""
     url = new_database()
-    stack = start_stack(DATABASE_URL=url, **environment_for(model_server.url))
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(DATABASE_URL=url, has_owner=True, **environment_for(model_server.url))
     owner = Client(stack.url).login(OWNER, PASSWORD)
     chat = owner.begin("/status")
     root = next(iter(stack.data.workspaces.iterdir()))

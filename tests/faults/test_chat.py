@@ -21,9 +21,7 @@ COUNTER = itertools.count(1)
 @pytest.fixture
 def stack(start_stack, model_server):
     """An instance that a test may harm."""
-    stack = start_stack(**environment_for(model_server.url))
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
-    return stack
+    return start_stack(has_owner=True, **environment_for(model_server.url))
 
 
 @pytest.fixture
@@ -173,8 +171,7 @@ def test_shutting_down_in_the_middle_keeps_the_text(start_stack, model_server, w
     """Ctrl-C while an answer is written: the text is kept and marked, and the next start
     shows it, with the offer to try again."""
     environment = environment_for(model_server.url)
-    stack = start_stack(**environment)
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True, **environment)
     person = Client(stack.url).login(OWNER, PASSWORD)
     script(model_server, words, "Half an answer", Silence())
     chat = person.begin(words)

@@ -37,9 +37,8 @@ OVER = (
 @pytest.fixture(scope="module")
 def place(scratch: Path, model_server: ModelServer) -> Iterator[Place]:
     """An instance that asks the scripted model."""
-    stack = start(scratch / "dreams", **environment_for(model_server.url))
+    stack = start(scratch / "dreams", has_owner=True, **environment_for(model_server.url))
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         owner = Client(stack.url).login(OWNER, PASSWORD)
         owner.begin("/status")
         yield Place(stack, model_server, owner)
@@ -257,8 +256,9 @@ with connection.cursor() as cursor:
 def test_two_hosts_on_postgresql(start_stack, new_database, model_server):
     """Two processes of their own on one database and one Valkey: one of them dreams, and the other
     is told so. With ten thousand workspaces a look of the dispatcher is one query by an index."""
-    stack = start_stack(DATABASE_URL=new_database(), **environment_for(model_server.url))
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(
+        DATABASE_URL=new_database(), has_owner=True, **environment_for(model_server.url)
+    )
     Client(stack.url).login(OWNER, PASSWORD).begin("/status")
     root = next(iter(stack.data.workspaces.iterdir()))
     one = log.append(root, [NewHistoryEntry("- [durable] Two hosts.")]).entries[0].cursor

@@ -15,8 +15,7 @@ SETTLING = 25
 )
 def test_memory_stays_flat_over_very_many_turns(start_stack, model_server, turns):
     """Sixteen people talk at once, in ever new conversations; every turn ends well."""
-    stack = start_stack(**environment_for(model_server.url))
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True, **environment_for(model_server.url))
     crowd = Crowd(stack, Client(stack.url).login(OWNER, PASSWORD))
     crowd.talk(turns // 5)
     before, processes = crowd.memory(), stack.pids()

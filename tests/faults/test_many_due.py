@@ -27,9 +27,8 @@ def model() -> Iterator[ModelServer]:
 @pytest.fixture(scope="module")
 def stack(scratch: Path, model: ModelServer) -> Iterator[Stack]:
     """An instance with many workspaces, of which each has something to read."""
-    stack = start(scratch / "many", **environment_for(model.url))
+    stack = start(scratch / "many", has_owner=True, **environment_for(model.url))
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         many.make(stack, OWNER, COUNT)
         yield stack
     finally:

@@ -17,12 +17,11 @@ TURNS = 64
 @pytest.fixture
 def stack(start_stack, new_database, model_server):
     """An instance on PostgreSQL with a thread for each turn; its pool has 20 connections."""
-    stack = start_stack(
+    return start_stack(
         DATABASE_URL=new_database(),
+        has_owner=True,
         **environment_for(model_server.url) | {"JENNY_WORKER_THREADS": str(TURNS)},
     )
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
-    return stack
 
 
 def test_turns_that_wait_for_their_model_keep_no_connection(stack, model_server):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.chance import seed
-from tests.support.stack import OWNER, PASSWORD, clean_environment, manage
+from tests.support.stack import OWNER, clean_environment, give_owner, manage
 
 PROJECT = Path(__file__).parents[2]
 FILES = 150
@@ -21,8 +21,7 @@ def data(tmp_path: Path) -> Path:
     """An instance's data folder, with an owner."""
     data = tmp_path / "data"
     data.mkdir()
-    manage(data, "migrate")
-    manage(data, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(data)
     return data
 
 

@@ -8,13 +8,23 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.support.client import Client
-from tests.support.stack import OWNER, PARTS, PASSWORD, ROOT, clean_environment, manage
+from tests.support.stack import (
+    OWNER,
+    PARTS,
+    PASSWORD,
+    ROOT,
+    Stack,
+    clean_environment,
+    manage,
+    start,
+)
 from tests.support.waiting import free_port, wait_until
 
 
@@ -35,6 +45,14 @@ def is_gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+@pytest.fixture(scope="module")
+def stack(scratch: Path) -> Iterator[Stack]:
+    """An instance for tests after which it runs as before."""
+    stack = start(scratch / "supervised")
+    yield stack
+    stack.end()
 
 
 def refused(data: Path, *words: str, **environment: str) -> str:
@@ -65,8 +83,7 @@ def test_all_parts_run_and_end_together(start_stack):
 
 def test_open_pages_do_not_hold_it_up(start_stack):
     """With pages open it ends as quickly and as cleanly: their streams end, no fault is logged."""
-    stack = start_stack()
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True)
     person = Client(stack.url).login(OWNER, PASSWORD)
     chat = person.begin("hello")
     person.answer(chat)
@@ -79,9 +96,8 @@ def test_open_pages_do_not_hold_it_up(start_stack):
     assert "CRITICAL" not in stack.logs()
 
 
-def test_each_part_that_is_killed_comes_back(start_stack):
+def test_each_part_that_is_killed_comes_back(stack):
     """A part killed with SIGKILL runs again, the others are left alone, the product works."""
-    stack = start_stack()
     before = stack.pids()
     for part in PARTS:
         old = stack.kill(part)
@@ -92,9 +108,8 @@ def test_each_part_that_is_killed_comes_back(start_stack):
     wait_until(lambda: health(stack.url) == 200)
 
 
-def test_a_visitor_waits_while_the_web_server_comes_back(start_stack):
+def test_a_visitor_waits_while_the_web_server_comes_back(stack):
     """A request made just after the web server died is answered, not refused."""
-    stack = start_stack()
     old = stack.kill("web")
     # Until it is dead it may take the connection along.
     wait_until(lambda: is_gone(old), what="the web server to be dead")
@@ -112,9 +127,8 @@ def test_parts_die_with_a_killed_supervisor(start_stack):
     assert health(again.url) == 200
 
 
-def test_a_second_start_on_one_data_folder_is_refused(start_stack):
+def test_a_second_start_on_one_data_folder_is_refused(stack):
     """The sentence names the process that has the folder; the first instance is not disturbed."""
-    stack = start_stack()
     said = refused(stack.data.root, JENNY_PORT=str(free_port()))
     assert f"in use by process {stack.process.pid}" in said
     assert health(stack.url) == 200
@@ -157,9 +171,8 @@ def test_a_broken_append_only_file_is_set_aside(start_stack):
     assert any("set aside" in one["message"] for one in again.said())
 
 
-def test_readiness_names_what_does_not_answer(start_stack):
+def test_readiness_names_what_does_not_answer(stack):
     """While Valkey hangs, readiness is 503 and names it; liveness stays; both recover."""
-    stack = start_stack()
     pid = stack.pids()["valkey"]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -215,11 +228,11 @@ def test_the_ready_link_lets_the_first_visitor_in(start_stack):
     assert named.link == f"{named.url}/setup/?token=open+sesame+%26+more"
 
 
-def test_a_bind_beyond_loopback_is_warned_of(start_stack):
+def test_a_bind_beyond_loopback_is_warned_of(stack, start_stack):
     """Whoever opens the port to the network is told so; loopback is the quiet default."""
-    stack = start_stack(JENNY_HOST="0.0.0.0")
-    assert any(one["message"].startswith("Warning: JENNY_HOST") for one in stack.said())
-    assert not any("Warning" in one["message"] for one in start_stack().said())
+    open_to_all = start_stack(JENNY_HOST="0.0.0.0")
+    assert any(one["message"].startswith("Warning: JENNY_HOST") for one in open_to_all.said())
+    assert not any("Warning" in one["message"] for one in stack.said())
 
 
 def test_one_service_alone_needs_a_redis(short_path):

@@ -4,7 +4,6 @@ import contextlib
 import json
 import sqlite3
 
-from tests.support.stack import OWNER, PASSWORD
 from tests.support.waiting import wait_until
 
 # What beat does every five minutes is done every second here.
@@ -20,8 +19,7 @@ LATER = "update memory_snapshotstate set $ = datetime($, '-10 minutes')"
 def test_a_change_is_saved_by_itself(start_stack):
     """Started as a user starts it: the workspace is saved at once, and an edit made outside is
     saved after ten quiet minutes, without anybody asking for it."""
-    stack = start_stack()
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(has_owner=True)
     stack.manage("shell", "-v", "0", "-c", QUICKER)
 
     def ask(words: str) -> int:

@@ -7,7 +7,7 @@ import redis
 
 from jenny.env import DataFolder
 from jenny.runtime import valkey
-from tests.support.stack import OWNER, PASSWORD, clean_environment, manage
+from tests.support.stack import clean_environment, give_owner, manage
 from tests.support.waiting import wait_until
 
 # Holds a server until its standard input ends.
@@ -87,8 +87,7 @@ def test_a_command_uses_the_server_of_a_running_instance(start_stack):
 def test_say_works_without_the_app_and_complains_of_nothing(short_path):
     """One turn from the terminal, with no server running before or after, and quiet logs."""
     data = short_path / "data"
-    manage(data, "migrate")
-    manage(data, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(data)
     said = manage(data, "say", "hello", check=False)
     assert "WARNING" not in said
     assert "ERROR" not in said

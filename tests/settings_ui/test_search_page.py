@@ -447,8 +447,7 @@ def test_an_instance_on_postgresql_finds_a_conversation(
     start_stack: Callable[..., Any], new_database: Callable[[], str]
 ) -> None:
     """The whole way: a message to the demo model is found, at its place."""
-    stack = start_stack(DATABASE_URL=new_database())
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(DATABASE_URL=new_database(), has_owner=True)
     owner = Browser(stack.url).login(OWNER, PASSWORD)
     chat = owner.begin("What does a kayak weigh?")
     owner.answer(chat)

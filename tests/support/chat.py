@@ -43,9 +43,8 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture(scope="session")
 def scripted(scratch: Path, model_server: ModelServer) -> Iterator[Stack]:
     """An instance that asks the scripted model; for tests that do not harm it."""
-    stack = start(scratch / "scripted", **environment_for(model_server.url))
+    stack = start(scratch / "scripted", has_owner=True, **environment_for(model_server.url))
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield stack
     finally:
         stack.end()

@@ -135,9 +135,10 @@ def place(scratch: Path) -> Iterator[Place]:
     """The instance of this module."""
     with ModelServer() as model:
         model.always(is_title, "A title")
-        stack = start(scratch / f"place-{next(COUNTER)}", **environment_for(model.url))
+        stack = start(
+            scratch / f"place-{next(COUNTER)}", has_owner=True, **environment_for(model.url)
+        )
         try:
-            stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
             place = Place(stack, model, Client(stack.url).login(OWNER, PASSWORD))
             settings = json.dumps({"agents": {"defaults": SETTINGS}})
             (place.root / "config.json").write_text(settings)

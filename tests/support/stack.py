@@ -1,7 +1,9 @@
 """Whole instances of Jenny, started as a user starts them, on free ports and own folders."""
 
+import atexit
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -139,13 +141,39 @@ def collect_static() -> None:
             manage(Path(data), "collectstatic", "--noinput", "--clear")
 
 
+@functools.cache
+def _owned_folder() -> Path:
+    """A data folder after ``create_owner``, made once for all tests of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="j-", dir="/tmp"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    manage(folder, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    return folder
+
+
+def give_owner(data: Path) -> None:
+    """Make *data* what ``create_owner`` leaves; the key of the instance is made later."""
+    kept = shutil.ignore_patterns("secret_key", "*.lock")
+    shutil.copytree(_owned_folder(), data, ignore=kept, dirs_exist_ok=True)
+
+
 def start(
-    data: Path, *words: str, is_ready: Callable[[Stack], object] | None = None, **environment: str
+    data: Path,
+    *words: str,
+    is_ready: Callable[[Stack], object] | None = None,
+    has_owner: bool = False,
+    **environment: str,
 ) -> Stack:
-    """Start ``manage.py up`` on *data* and wait until it says that it is ready."""
+    """Start ``manage.py up`` on *data* and wait until it says that it is ready.
+
+    *has_owner*: ``OWNER`` can log in with ``PASSWORD``. A database in a file is there before the
+    start then, so that nothing has to be migrated.
+    """
     collect_static()
     port = int(environment.pop("JENNY_PORT", "0")) or free_port()
     data.mkdir(parents=True, exist_ok=True)
+    has_file = "DATABASE_URL" not in environment
+    if has_owner and has_file:
+        give_owner(data)
     mark = f"{os.getpid()}-{port}"
     output, errors = data / f"up-{mark}.out", data / f"up-{mark}.err"
     with output.open("wb") as out, errors.open("ab") as err:
@@ -177,6 +205,8 @@ def start(
         process.kill()
         process.wait()
         raise
+    if has_owner and not has_file:
+        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
     return stack
 
 
@@ -193,9 +223,11 @@ def start_stack(short_path: Path) -> Iterator[Callable[..., Stack]]:
     """Start instances; each call's keywords are environment variables. All end with the test."""
     stacks: list[Stack] = []
 
-    def starter(*words: str, data: Path | None = None, **environment: str) -> Stack:
+    def starter(
+        *words: str, data: Path | None = None, has_owner: bool = False, **environment: str
+    ) -> Stack:
         folder = data or short_path / f"data{len(stacks)}"
-        stacks.append(start(folder, *words, **environment))
+        stacks.append(start(folder, *words, has_owner=has_owner, **environment))
         return stacks[-1]
 
     yield starter
@@ -216,9 +248,8 @@ def live(scratch: Path) -> Iterator[Stack]:
     """
     folder = scratch / "live"
     folder.mkdir()
-    stack = start(folder)
+    stack = start(folder, has_owner=True)
     try:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         yield stack
     finally:
         stack.end()

@@ -20,7 +20,7 @@ from jenny.accounts.services.json_command import refusal_sentence
 from jenny.workspace.errors import WriteFailed
 from jenny.workspace.files import Actor, open_workspace
 from tests.support.backups import PASSPHRASE, bytes_of, furnish
-from tests.support.stack import OWNER, PASSWORD, ROOT, clean_environment, manage
+from tests.support.stack import OWNER, PASSWORD, ROOT, clean_environment, give_owner, manage
 from tests.support.waiting import free_port
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +133,7 @@ def test_every_command_is_tried() -> None:
 def test_what_runs_by_itself_ends_in_a_sentence_too(short_path: Path) -> None:
     """A turn, a summary, a run of Dream and the start of everything, each in its own process."""
     data = short_path / "data"
-    manage(data, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(data)
     manage(data, "say", "remember that I drink tea")
     before = bytes_of(data / "workspaces" / OWNER).keys()
 
