@@ -138,7 +138,6 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/chat/"
 LOGOUT_REDIRECT_URL = "/login/"
-SESSION_ENGINE = "jenny.accounts.services.login"
 # Cookies ignore ports, so instances on one host need names of their own.
 _INSTANCE = hashlib.sha256(b"jenny cookies\0" + SECRET_KEY.encode()).hexdigest()[:8]
 SESSION_COOKIE_NAME = f"jenny_session_{_INSTANCE}"

@@ -2,9 +2,8 @@
 
 import datetime as dt
 import logging
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser, UserManager
 from django.contrib.sessions.models import Session
@@ -16,23 +15,12 @@ from django.utils import timezone
 
 from jenny.accounts.errors import AccountExists, OwnerExists, OwnerMissing
 from jenny.accounts.models.workspace import Workspace
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, text_slot
 from jenny.accounts.vault import Unreadable, Vault, mask
 
 
 class Accounts(UserManager["Account"]):
     # Migrations must not depend on this module.
     use_in_migrations = False
-
-    def get(self, *args: Any, **kwargs: Any) -> "Account":
-        """As the ORM's. Each request looks an account up by number; that query is prepared."""
-        # A group's manager is derived from this class and asks for an account of the group.
-        is_of_all = type(self) is Accounts
-        if is_of_all and not args and kwargs.keys() == {"pk"} and isinstance(kwargs["pk"], int):
-            found = _BY_NUMBER.first(account=kwargs["pk"])
-            if found is not None:
-                return found
-        return super().get(*args, **kwargs)
 
     def get_by_natural_key(self, username: str | None) -> "Account":
         """Return the account of that name, ignoring case."""
@@ -121,19 +109,12 @@ class Account(AbstractUser):
         """Return the account's API keys by origin, decrypted; empty where one is unreadable by
         now.
         """
-        return {row.origin: row.reveal() or "" for row in _KEYS.rows(account=self.pk)}
+        return {row.origin: row.reveal() or "" for row in self.api_keys.all()}
 
     def end_sessions(self, *, keep: str = "") -> int:
         """End every session of this account but the one with the key *keep*; return how many."""
         rows = self.login_sessions.exclude(session_key=keep)
         return sum(row.end() for row in rows)
-
-
-_BY_NUMBER = Prepared(lambda: Account.objects.filter(pk=number_slot("account")))
-# Prepared, since each turn asks. The table of keys knows this one.
-_KEYS = Prepared(
-    lambda: apps.get_model("accounts", "ApiKey").objects.filter(account=number_slot("account"))
-)
 
 
 # The order matters: most browsers also claim to be Safari, and Edge to be Chrome.
@@ -195,7 +176,7 @@ class LoginSession(models.Model):
     @classmethod
     def of(cls, session_key: str, account: Account) -> "LoginSession | None":
         """Return the login of *account* by that session; each request asks for it."""
-        return _LISTED.first(key=session_key, account=account.pk)
+        return cls.objects.filter(session_key=session_key, account=account).first()
 
     @classmethod
     def begin(cls, request: HttpRequest, account: Account, address: str | None) -> None:
@@ -233,13 +214,6 @@ class LoginSession(models.Model):
         Session.objects.filter(session_key=self.session_key).delete()
         deleted, _ = self.delete()
         return bool(deleted)
-
-
-_LISTED = Prepared(
-    lambda: LoginSession.objects.filter(
-        session_key=text_slot("key"), account=number_slot("account")
-    )
-)
 
 
 class ApiKey(models.Model):

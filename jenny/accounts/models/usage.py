@@ -9,12 +9,6 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Sum
 
 from jenny.accounts.models.account import Account
-from jenny.accounts.services.prepared_statements import (
-    PreparedUpdate,
-    Slot,
-    number_slot,
-    text_slot,
-)
 from jenny.agent.tokens import Usage
 
 
@@ -80,7 +74,8 @@ class UsageDay(models.Model):
             "cost": cost or Decimal(0),
             "unpriced_tokens": usage.total if cost is None else 0,
         }
-        if _ADDED.run(**key, **counts):
+        added = {name: F(name) + count for name, count in counts.items()}
+        if cls.objects.filter(**key).update(**added):
             return
         if not Account.objects.filter(pk=account).exists():
             # The account was deleted meanwhile, with its usage.
@@ -89,7 +84,7 @@ class UsageDay(models.Model):
             with transaction.atomic():
                 cls.objects.create(**key, **counts)
         except IntegrityError:
-            _ADDED.run(**key, **counts)
+            cls.objects.filter(**key).update(**added)
 
     @classmethod
     def used_on(cls, account: int, day: dt.date) -> Used:
@@ -100,19 +95,3 @@ class UsageDay(models.Model):
             unpriced=Sum("unpriced_tokens"),
         )
         return Used(found["tokens"] or 0, found["cost"] or Decimal(0), found["unpriced"] or 0)
-
-
-_COUNTS = (
-    *("requests", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
-    "unpriced_tokens",
-)
-_ADDED = PreparedUpdate(
-    lambda: UsageDay.objects.filter(
-        account=number_slot("account_id"),
-        day=Slot("day", models.DateField()),
-        kind=text_slot("kind"),
-        model=text_slot("model"),
-    ),
-    cost=F("cost") + Slot("cost", models.DecimalField(max_digits=18, decimal_places=6)),
-    **{name: F(name) + number_slot(name) for name in _COUNTS},
-)

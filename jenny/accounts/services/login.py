@@ -19,34 +19,15 @@ from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.messages.storage.fallback import FallbackStorage
 from django.contrib.messages.storage.session import SessionStorage
-from django.contrib.sessions.backends import db
-from django.contrib.sessions.base_session import AbstractBaseSession
 from django.contrib.sessions.middleware import SessionMiddleware as DjangoSessionMiddleware
-from django.contrib.sessions.models import Session
-from django.db import models
 from django.db.models import Max, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from jenny.accounts import access
 from jenny.accounts.models import Account
-from jenny.accounts.services.prepared_statements import Prepared, Slot, text_slot
 
-# A session store with a prepared query, and cookies with names of this instance.
-
-
-# Prepared, since each request asks.
-_LIVE = Prepared(
-    lambda: Session.objects.filter(
-        session_key=text_slot("key"), expire_date__gt=Slot("now", models.DateTimeField())
-    )
-)
-
-
-class SessionStore(db.SessionStore):
-    def _get_session_from_db(self) -> AbstractBaseSession | None:
-        found = _LIVE.first(key=self.session_key, now=timezone.now())
-        return found or super()._get_session_from_db()  # type: ignore[misc]  # the stubs lack it
+# Cookies with names of this instance.
 
 
 # All instances of earlier versions used Django's name.

@@ -20,7 +20,6 @@ from django.utils import timezone
 
 from jenny.accounts.models import Account, UsageDay, Used, Workspace
 from jenny.accounts.services.notices import Notice
-from jenny.accounts.services.prepared_statements import Prepared, number_slot
 from jenny.agent import clock
 from jenny.agent.errors import PAUSED, WAITS, CallsPaused, CallsSpent, CancelReason
 from jenny.agent.preset import Preset
@@ -60,15 +59,6 @@ def until_sentence(zone: str) -> str:
 
 log = logging.getLogger(__name__)
 
-# Prepared, since each request to a model asks.
-_OWNER = Prepared(
-    lambda: Account.objects.filter(pk=number_slot("account")).only(
-        "time_zone", "max_tokens_per_day", "max_cost_per_day"
-    )
-)
-_ZONE = Prepared(
-    lambda: Account.objects.filter(pk=number_slot("account")).values_list("time_zone", flat=True)
-)
 # Usage that could not be counted while the database was down; counted with the next request.
 _UNCOUNTED: deque[tuple[int, dt.date, dict[str, Any]]] = deque(maxlen=1_000)
 
@@ -138,7 +128,8 @@ def caps_of(account: Account) -> Caps:
 
 def why_spent(account: int) -> str:
     """Return why the account's runs ask no model today; empty: they may."""
-    owner = _OWNER.first(account=account)
+    columns = ("time_zone", "max_tokens_per_day", "max_cost_per_day")
+    owner = Account.objects.only(*columns).filter(pk=account).first()
     if owner is None or not (bounds := caps_of(owner)).are_set:
         return ""
     used = used_today(owner)
@@ -158,7 +149,8 @@ def limit_notices(workspace: Workspace) -> Iterator[Notice]:
 
 
 def _zone_of(account: int) -> str:
-    return _ZONE.first(account=account) or "UTC"
+    zones = Account.objects.filter(pk=account).values_list("time_zone", flat=True)
+    return zones.first() or "UTC"
 
 
 def _give_back() -> None:
