@@ -14,7 +14,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import PreparedUpdate, number_slot, text_slot
 from jenny.agent.tokens import Usage
 
 BEAT_SECONDS = 3.0
@@ -258,8 +257,9 @@ class DreamRun(models.Model):
         self._mine().update(**facts)
 
     def spend(self, usage: Usage) -> None:
-        tokens = {name: getattr(usage, name) for name in _TOKENS}
-        _SPENT.run(run=self.pk, holder=self.holder, epoch=self.epoch, **tokens)
+        self.note(
+            **{f"{name}_tokens": F(f"{name}_tokens") + getattr(usage, name) for name in _TOKENS}
+        )
 
     def end(self, **facts: object) -> bool:
         """Store how it ended. ``False``: it was taken over, and nothing was stored."""
@@ -275,15 +275,6 @@ class DreamRun(models.Model):
 
 
 _TOKENS = ("input", "output", "cache_read", "cache_write")
-_SPENT = PreparedUpdate(
-    lambda: DreamRun.objects.filter(
-        pk=number_slot("run"),
-        state=DreamRun.State.RUNNING,
-        holder=text_slot("holder"),
-        epoch=number_slot("epoch"),
-    ),
-    **{f"{name}_tokens": F(f"{name}_tokens") + number_slot(name) for name in _TOKENS},
-)
 
 
 class DreamDigest(models.Model):

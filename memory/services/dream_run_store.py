@@ -11,7 +11,6 @@ from django.db import DatabaseError, transaction
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import Prepared, uuid_slot
 from jenny.agent.tokens import Usage
 from jenny.db_connections import release_db_connection
 from jenny.workspace.write_rules import Actor
@@ -29,13 +28,6 @@ BEGUN = "begun"
 
 log = logging.getLogger(__name__)
 
-
-_ENTRIES = Prepared(lambda: DreamEntry.objects.filter(workspace=uuid_slot("workspace")))
-_MOST = Prepared(
-    lambda: DreamState.objects.filter(workspace=uuid_slot("workspace")).values_list(
-        "batch_most", flat=True
-    )
-)
 
 # The runs of this process, by name.
 _HELD: dict[str, DreamRun] = {}
@@ -110,7 +102,8 @@ class DjangoRunStore:
         )
 
     def lists(self) -> EntryLists:
-        rows = _ENTRIES.rows(workspace=self._run.workspace_id)
+        rows = list(self._entries.all())
+        states = DreamState.objects.filter(workspace=self._run.workspace_id)
         by_place: dict[str, set[int]] = {place: set() for place in DreamEntry.Place.values}
         for row in rows:
             by_place[row.place].add(row.cursor)
@@ -121,7 +114,7 @@ class DjangoRunStore:
             failed=frozenset(row.cursor for row in rows if row.last_status in _FAILED),
             reoffered=frozenset(by_place[DreamEntry.Place.REOFFERED]),
             set_aside=frozenset(by_place[DreamEntry.Place.SET_ASIDE]),
-            most=_MOST.first(workspace=self._run.workspace_id) or 0,
+            most=states.values_list("batch_most", flat=True).first() or 0,
         )
 
     def save_outcome(self, batch: Batch, decision: Decision) -> None:

@@ -20,7 +20,6 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import Prepared, Slot, uuid_slot
 from jenny.db_connections import release_db_connection
 from jenny.workspace import paths
 from jenny.workspace.config import Config
@@ -146,17 +145,6 @@ REMEMBERED = 500
 _LINES = frozenset({"before", "after"})
 
 
-# Asked in each run before its first write.
-_OPEN = Prepared(lambda: _waiting(uuid_slot("workspace")).exclude(actor=StagedHunk.WISH))
-_REJECTED = Prepared(
-    lambda: (
-        StagedHunk.objects.filter(workspace=uuid_slot("workspace"), state=StagedHunk.State.REJECTED)
-        .order_by("-pk")
-        .values_list("kind", "piece", "path")[:REMEMBERED]
-    )
-)
-
-
 def mode_of(config: Config) -> Mode:
     mode: Mode = config.agents.defaults.dream.approve
     return mode
@@ -164,10 +152,6 @@ def mode_of(config: Config) -> Mode:
 
 def open_rows(workspace: Workspace | UUID | None) -> QuerySet[StagedHunk]:
     """Return pending rows in the order in which they are merged."""
-    return _waiting(workspace)
-
-
-def _waiting(workspace: Workspace | UUID | Slot | None) -> QuerySet[StagedHunk]:
     rows = StagedHunk.objects.filter(workspace=workspace, state=StagedHunk.State.WAITING)
     return rows.order_by("path", "number", "pk")
 
@@ -188,8 +172,7 @@ def load_waiting(root: Path) -> Waiting:
 def load_unwanted(root: Path) -> Waiting:
     """Return what the workspace's person rejected, for Dream's prompt."""
     try:
-        workspace = Workspace.objects.filter(slug=root.name).values_list("pk", flat=True).first()
-        rejected, kept = _unwanted(workspace)
+        rejected, kept = _unwanted(StagedHunk.objects.filter(workspace__slug=root.name))
         return Waiting(rejected=rejected, kept=kept)
     finally:
         release_db_connection()
@@ -271,8 +254,9 @@ class DjangoProposalStore:
 
     def waiting(self) -> Waiting:
         try:
-            rejected, kept = _unwanted(self._run.workspace_id)
-            found = list(_OPEN.rows(workspace=self._run.workspace_id))
+            mine = StagedHunk.objects.filter(workspace=self._run.workspace_id)
+            rejected, kept = _unwanted(mine)
+            found = list(open_rows(self._run.workspace_id).exclude(actor=StagedHunk.WISH))
             root = paths.real_root(self._run.workspace.root) if found else Path()
             rows = tuple(map(staged_of, withdraw_forgotten(root, found)))
         finally:
@@ -345,11 +329,12 @@ def _touch(old: Piece, new: Piece) -> bool:
     return bool(shared) or is_alike(old.after or old.before, new.after or new.before)
 
 
-def _unwanted(workspace: UUID | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return rejected wordings and rejected removals, newest first."""
+def _unwanted(rows: QuerySet[StagedHunk]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return rejected wordings and rejected removals among *rows*, newest first."""
     wordings: list[str] = []
     kept: list[str] = []
-    for kind, piece, path in _REJECTED.rows(workspace=workspace) if workspace else ():
+    rejected = rows.filter(state=StagedHunk.State.REJECTED).order_by("-pk")
+    for kind, piece, path in rejected.values_list("kind", "piece", "path")[:REMEMBERED]:
         if kind == "skill" or path not in files.BY_PATH:
             wordings.append("\n".join(piece["after"]) + "\n")
             continue
