@@ -7,7 +7,6 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse
 
 from jenny.accounts import access
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.chat.models import Conversation
 
 
@@ -16,9 +15,12 @@ def conversation(request: HttpRequest, conversation_id: UUID) -> Conversation:
 
     :raises Http404: it does not exist or belongs to somebody else; the answer does not say which.
     """
-    found = _OWN.first(conversation=conversation_id, account=access.account(request).pk)
+    account = access.account(request)
+    own = Conversation.objects.filter(workspace__owner=account, workspace__deleted_at=None)
+    found = own.select_related("workspace").filter(pk=conversation_id).first()
     if found is None:
         raise Http404
+    found.workspace.owner = account
     return found
 
 
@@ -26,15 +28,6 @@ def conversation_in_trash(request: HttpRequest, conversation_id: UUID) -> Conver
     """Return the conversation of that id if it is in the trash of the workspace that is shown."""
     rows = Conversation.all_objects.filter(workspace=access.workspace(request))
     return rows.filter(pk=conversation_id, deleted_at__isnull=False).first()
-
-
-_OWN = Prepared(
-    lambda: Conversation.objects.select_related("workspace__owner").filter(
-        pk=uuid_slot("conversation"),
-        workspace__owner=number_slot("account"),
-        workspace__deleted_at=None,
-    )
-)
 
 
 def deleted_is_not_found[**P](view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:

@@ -74,7 +74,8 @@ def sent(owner: Account, text: str = "Look", kind: str = "personal", **more: Any
     ]
     message = send_message.accept_message(chat, text, files=rows, start=lambda _: None).message
     Turn.objects.filter(conversation=chat).update(state="done")
-    message.give_to(Turn.objects.get(conversation=chat), 0)
+    message.turn = Turn.objects.get(conversation=chat)
+    message.save(update_fields=["turn"])
     return message
 
 

@@ -1,6 +1,6 @@
 """Files that were sent with messages, or wait to be sent."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -8,11 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import Prepared, number_slot
 from jenny.chat.attachment_texts import AttachedFile
-
-if TYPE_CHECKING:
-    from jenny.chat.models.messages import Message
 
 # What a page does not show, and a list of attachments need not load.
 _LARGE = ("picture", "text", "pages")
@@ -134,11 +130,6 @@ class Attachment(models.Model):
             **large,
         )
 
-    @classmethod
-    def of_message(cls, message: "Message") -> "list[Attachment]":
-        """Return a message's attachments by a prepared statement; each message asks."""
-        return _OF_MESSAGE.rows(message=message.pk)
-
 
 class FileToDelete(models.Model):
     """A stored file whose attachment is gone. It is deleted if it still has the content."""
@@ -149,8 +140,3 @@ class FileToDelete(models.Model):
 
     def __str__(self) -> str:
         return f"file to delete {self.pk}"
-
-
-_OF_MESSAGE = Prepared(
-    lambda: Attachment.objects.filter(message=number_slot("message")).order_by("position", "pk")
-)

@@ -9,20 +9,13 @@ import contextlib
 import uuid
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Self
+from typing import Self
 
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import (
-    Prepared,
-    PreparedUpdate,
-    number_slot,
-    text_slot,
-    uuid_slot,
-)
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.chat.models.consolidation import Consolidating
 from jenny.chat.models.messages import Message
@@ -234,10 +227,7 @@ class Conversation(Consolidating):
 
         :raises Conversation.DoesNotExist: it was deleted, or is in the trash.
         """
-        found = _LOCKED.first(conversation=self.pk)
-        if found is None:
-            raise self.DoesNotExist
-        return found
+        return Conversation.objects.select_for_update().get(pk=self.pk)
 
     def insert_if_new(self) -> None:
         """Store a new row, unless the same form, sent twice at once, has stored it meanwhile."""
@@ -250,47 +240,24 @@ class Conversation(Consolidating):
 
         :raises Conversation.DoesNotExist: it was deleted.
         """
-        if not _BUMP.run(conversation=self.pk):
+        row = Conversation.objects.filter(pk=self.pk)
+        # Who goes on in an archived conversation needs it again.
+        if not row.update(active_at=Now(), is_archived=False):
             raise self.DoesNotExist
 
     def has_taken(self, client_key: str) -> bool:
         """True when the form with that *client_key* was accepted before."""
-        return bool(_TAKEN.rows(conversation=self.pk, key=client_key))
+        return Message.objects.filter(conversation=self.pk, client_key=client_key).exists()
 
     def waiting(self) -> "models.QuerySet[Message]":
         """Return the user's messages that no turn has taken yet, oldest first."""
-        return _waiting(self.pk, self.context_from)
-
-    def waiting_rows(self) -> list[Message]:
-        """Load the same rows by a prepared statement; each turn asks for them."""
-        return _WAITING.rows(conversation=self.pk, context_from=self.context_from)
-
-
-def _waiting(conversation: Any, context_from: Any) -> "models.QuerySet[Message]":
-    return Message.objects.filter(
-        conversation=conversation,
-        pk__gte=context_from,
-        kind=Message.Kind.USER,
-        turn=None,
-        is_current=True,
-    ).order_by("pk")
-
-
-_LOCKED = Prepared(
-    lambda: Conversation.objects.select_for_update().filter(pk=uuid_slot("conversation"))
-)
-# Who goes on in an archived conversation needs it again.
-_BUMP = PreparedUpdate(
-    lambda: Conversation.objects.filter(pk=uuid_slot("conversation")),
-    active_at=Now(),
-    is_archived=False,
-)
-_TAKEN = Prepared(
-    lambda: Message.objects.filter(
-        conversation=uuid_slot("conversation"), client_key=text_slot("key")
-    ).values_list("pk")
-)
-_WAITING = Prepared(lambda: _waiting(uuid_slot("conversation"), number_slot("context_from")))
+        return Message.objects.filter(
+            conversation=self.pk,
+            pk__gte=self.context_from,
+            kind=Message.Kind.USER,
+            turn=None,
+            is_current=True,
+        ).order_by("pk")
 
 
 def look_again(workspace: Workspace) -> None:

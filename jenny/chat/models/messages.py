@@ -1,6 +1,5 @@
 """Messages of a thread, the blocks of answers, and drafts."""
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.conf import settings
@@ -8,20 +7,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from jenny.accounts.services.prepared_statements import (
-    Prepared,
-    PreparedInsert,
-    PreparedUpdate,
-    Slot,
-    number_slot,
-    text_slot,
-    uuid_slot,
-)
 from jenny.workspace.errors import WorkspaceError
 from memory import notes
-
-if TYPE_CHECKING:
-    from jenny.chat.models.turns import Turn
 
 
 class Message(models.Model):
@@ -81,19 +68,6 @@ class Message(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
 
-    @classmethod
-    def insert(cls, **values: object) -> "Message":
-        """As ``objects.create``, by a prepared statement."""
-        return _INSERT.create(**values)
-
-    def give_to(self, turn: "Turn", step: int) -> None:
-        self.turn, self.step = turn, step
-        _GIVE.run(message=self.pk, turn=turn.pk, step=step)
-
-    def note_context(self, context: str) -> None:
-        self.context = context
-        _NOTE_CONTEXT.run(message=self.pk, context=context)
-
     @property
     def is_asked_again(self) -> bool:
         """True when its versions say the same: the answers differ, and the switch is theirs."""
@@ -117,17 +91,6 @@ class Message(models.Model):
             return self.remembered is not None and notes.waits(root, self.remembered)
         except WorkspaceError:
             return False
-
-
-_INSERT = PreparedInsert(Message)
-_GIVE = PreparedUpdate(
-    lambda: Message.objects.filter(pk=number_slot("message")),
-    turn=number_slot("turn"),
-    step=number_slot("step"),
-)
-_NOTE_CONTEXT = PreparedUpdate(
-    lambda: Message.objects.filter(pk=number_slot("message")), context=text_slot("context")
-)
 
 
 class Block(models.Model):
@@ -160,30 +123,15 @@ class Block(models.Model):
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
 
-    @classmethod
-    def insert(cls, **values: object) -> "Block":
-        """As ``objects.create``, by a prepared statement."""
-        return _INSERT_BLOCK.create(**values)
-
     def store(self) -> None:
         """Store the fields that change while the block is written.
 
         :raises ObjectNotUpdated: it was deleted.
         """
-        if not _STORE.run(block=self.pk, **{name: getattr(self, name) for name in _WRITTEN}):
-            raise self.NotUpdated
+        self.save(update_fields=_WRITTEN)
 
 
 _WRITTEN = ("text", "html", "data", "is_open", "event_number", "event_count")
-_INSERT_BLOCK = PreparedInsert(Block)
-_STORE = PreparedUpdate(
-    lambda: Block.objects.filter(pk=number_slot("block")),
-    **{
-        field.name: Slot(field.name, field)
-        for field in Block._meta.concrete_fields  # noqa: SLF001 - Django documents it
-        if field.name in _WRITTEN
-    },
-)
 
 
 class Draft(models.Model):
@@ -217,12 +165,6 @@ class Draft(models.Model):
     @classmethod
     def forget(cls, account: int, conversation: UUID) -> None:
         """Delete the draft after it was sent. Mostly there is none."""
-        for (number,) in _TYPED.rows(account=account, conversation=conversation):
-            cls.objects.filter(pk=number).delete()
-
-
-_TYPED = Prepared(
-    lambda: Draft.objects.filter(
-        account=number_slot("account"), conversation=uuid_slot("conversation")
-    ).values_list("pk")
-)
+        rows = cls.objects.filter(account=account, conversation=conversation)
+        if rows.exists():
+            rows.delete()

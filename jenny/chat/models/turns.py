@@ -5,14 +5,6 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from jenny.accounts.models import Workspace
-from jenny.accounts.services.prepared_statements import (
-    Prepared,
-    PreparedInsert,
-    PreparedUpdate,
-    number_slot,
-    text_slot,
-    uuid_slot,
-)
 from jenny.chat.models.conversations import Conversation
 from jenny.chat.models.messages import Message
 
@@ -147,21 +139,28 @@ class Turn(models.Model):
         return self.state in self.LIVE
 
     @classmethod
-    def insert(cls, **values: object) -> "Turn":
-        return _INSERT.create(**values)
-
-    @classmethod
     def claim(cls, turn_id: int, worker: str) -> "Turn | None":
         """Claim a queued turn for *worker*, in a transaction that locks its conversation.
 
         ``None``: another worker has or had it, and the caller must do nothing.
         """
-        turn = _TO_CLAIM.first(turn=turn_id)
+        queued = cls.objects.filter(pk=turn_id, state=cls.State.QUEUED)
+        turn = (
+            queued.select_related("conversation__workspace__owner")
+            .select_for_update(of=("conversation",))
+            .first()
+        )
         if turn is None:
             return None
         chat = turn.conversation
-        seen = {"context_from": chat.context_from, "session_from": chat.session_from}
-        if not _CLAIM.run(turn=turn_id, worker=worker, **seen):
+        if not queued.update(
+            state=cls.State.RUNNING,
+            worker=worker,
+            started_at=Now(),
+            heartbeat_at=Now(),
+            context_from=chat.context_from,
+            session_from=chat.session_from,
+        ):
             return None
         turn.state, turn.worker = cls.State.RUNNING, worker
         turn.context_from, turn.session_from = chat.context_from, chat.session_from
@@ -173,19 +172,18 @@ class Turn(models.Model):
 
     @classmethod
     def live_in(cls, conversation: Conversation) -> "Turn | None":
-        return _LIVE.first(conversation=conversation.pk)
+        return cls.objects.filter(conversation=conversation, state__in=cls.LIVE).first()
 
-    def follow(self) -> "Turn | None":
+    def follow(self, conversation: Conversation) -> "Turn | None":
         """Return a queued turn for messages that still wait; ``None`` when there are none.
 
-        Call it in the transaction that ended this turn, with the conversation locked.
+        Call it in the transaction that ended this turn, with *conversation* as it was locked.
 
         A turn that ended before it took any messages takes them now, so that each message belongs
         to a turn whose state says what happened. A turn from before ``/new`` is not retried, since
         the model would see no message.
         """
-        conversation = self.conversation.locked()
-        conversation.rests(conversation.workspace.root)
+        conversation.rests(self.conversation.workspace.root)
         said = self.messages.filter(kind=Message.Kind.USER)
         if not said.exists():
             conversation.waiting().update(turn=self)
@@ -195,51 +193,16 @@ class Turn(models.Model):
         if not conversation.waiting().exists():
             if self.state != self.State.STOPPED:
                 # Until somebody looks at it. Who stopped it has it before their eyes.
-                _UNREAD.run(conversation=conversation.pk)
+                Conversation.objects.filter(pk=conversation.pk).update(is_unread=True)
             return None
-        return self.insert(conversation=conversation)
+        return type(self).objects.create(conversation=conversation)
 
     def renew(self, *, unless_stopped: bool = False) -> bool:
         """Renew the lease. ``False``: it was taken away, and the holder must write nothing.
 
         With *unless_stopped* also ``False`` when the turn was asked to stop.
         """
-        statement = _RENEW_UNLESS_STOPPED if unless_stopped else _RENEW
-        return bool(statement.run(turn=self.pk, worker=self.worker))
-
-
-_INSERT = PreparedInsert(Turn)
-_TO_CLAIM = Prepared(
-    lambda: (
-        Turn.objects.select_related("conversation__workspace__owner")
-        .select_for_update(of=("conversation",))
-        .filter(pk=number_slot("turn"), state=Turn.State.QUEUED)
-    )
-)
-_CLAIM = PreparedUpdate(
-    lambda: Turn.objects.filter(pk=number_slot("turn"), state=Turn.State.QUEUED),
-    state=Turn.State.RUNNING,
-    worker=text_slot("worker"),
-    started_at=Now(),
-    heartbeat_at=Now(),
-    context_from=number_slot("context_from"),
-    session_from=number_slot("session_from"),
-)
-
-
-def _held() -> models.QuerySet[Turn]:
-    return Turn.objects.filter(
-        pk=number_slot("turn"), state=Turn.State.RUNNING, worker=text_slot("worker")
-    )
-
-
-_RENEW = PreparedUpdate(_held, heartbeat_at=Now())
-_RENEW_UNLESS_STOPPED = PreparedUpdate(
-    lambda: _held().filter(cancel_requested=False), heartbeat_at=Now()
-)
-_UNREAD = PreparedUpdate(
-    lambda: Conversation.objects.filter(pk=uuid_slot("conversation")), is_unread=True
-)
-_LIVE = Prepared(
-    lambda: Turn.objects.filter(conversation=uuid_slot("conversation"), state__in=Turn.LIVE)
-)
+        held = Turn.objects.filter(pk=self.pk, state=self.State.RUNNING, worker=self.worker)
+        if unless_stopped:
+            held = held.filter(cancel_requested=False)
+        return bool(held.update(heartbeat_at=Now()))

@@ -20,7 +20,6 @@ from django.db.models import Q, Sum
 from django.utils import timezone
 
 from jenny.accounts.models import Account, Workspace
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.agent.clock import zone_of
 from jenny.chat.attachment_texts import CHARS_PER_TOKEN, allocate_room, excerpt
 from jenny.chat.models import Attachment, Conversation, Message
@@ -454,20 +453,14 @@ def thumbnail_of(row: Attachment) -> bytes | None:
 
 def make_missing_pictures(conversation: Conversation) -> None:
     """Make the pictures that the model still sees and that came without them, from a backup."""
-    for number in _WITHOUT_PICTURE.rows(
-        conversation=conversation.pk, first=conversation.context_from
-    ):
-        _make_again(Attachment.objects.select_related("workspace").get(pk=number[0]))
-
-
-_WITHOUT_PICTURE = Prepared(
-    lambda: Attachment.objects.filter(
-        conversation=uuid_slot("conversation"),
-        message__gte=number_slot("first"),
+    rows = Attachment.objects.filter(
+        conversation=conversation,
+        message__gte=conversation.context_from,
         form=Attachment.Form.PICTURE,
         picture=None,
-    ).values_list("pk")
-)
+    )
+    for row in rows.select_related("workspace"):
+        _make_again(row)
 
 
 def _make_again(row: Attachment) -> None:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.agent import loop
 from jenny.agent.errors import Cancelled, ProviderFault
 from jenny.agent.prompt import SystemPrompt
@@ -27,7 +26,7 @@ from jenny.chat.services.context_window import (
     publish_overflow,
     too_big,
 )
-from jenny.chat.services.model_context import Said, prompt_of
+from jenny.chat.services.model_context import Said, load_history, prompt_of
 from jenny.chat.services.summaries import summarise_slice
 from jenny.db_connections import release_db_connection
 from jenny.workspace.config import Config
@@ -40,43 +39,24 @@ logger = logging.getLogger(__name__)
 _LOCK_SECONDS = 2.0
 
 
-# The provider's last count for the present context.
-_COUNTED = Prepared(
-    lambda: (
-        Turn.objects.filter(
-            conversation=uuid_slot("conversation"),
-            context_tokens__gt=0,
-            messages__pk__gte=number_slot("context_from"),
-            messages__is_current=True,
-        )
-        .order_by("-pk")
-        .values_list("context_tokens")[:1]
-    )
-)
-
-
 def fitting(
-    turn: Turn,
-    taken: Sequence[Message],
-    toolbox: Toolbox,
-    config: Config,
-    known_window: int | None = None,
-) -> SystemPrompt:
-    """Build the turn's system prompt after trimming the context to the window.
+    turn: Turn, toolbox: Toolbox, config: Config, known_window: int | None = None
+) -> tuple[SystemPrompt, list[Said]]:
+    """Return the turn's system prompt and history after trimming the context to the window.
 
     *known_window*: the window in tokens that the model's server reported.
     """
     chat, schemas = turn.conversation, toolbox.schemas()
-    system = prompt_of(chat, toolbox.names)
+    system, said = prompt_of(chat, toolbox.names), load_history(chat)
     window = _window(config, known_window)
-    if trim_context(turn, taken, system, schemas, config, window=window):
-        system = prompt_of(chat, toolbox.names)
-    return system
+    if trim_context(turn, said, system, schemas, config, window=window):
+        system, said = prompt_of(chat, toolbox.names), load_history(chat)
+    return system, said
 
 
 def trim_context(
     turn: Turn,
-    taken: Sequence[Message],
+    said: Sequence[Said],
     system: SystemPrompt,
     schemas: Sequence[Mapping[str, Any]],
     config: Config,
@@ -85,13 +65,14 @@ def trim_context(
 ) -> bool:
     """Let the oldest turns leave the context when the request would not fit. True: some left.
 
+    *said*: the history, with the messages that the turn took.
     Turns that cannot be stored at the moment stay, and the provider decides about the request.
 
     :raises Conversation.DoesNotExist: it was deleted.
     """
     chat = turn.conversation
     most = config.agents.defaults.max_tokens
-    used = _size(turn, taken, system, schemas)
+    used = _size(turn, said, system, schemas)
     if used + most <= window:
         return False
     target = _target(config, window)
@@ -210,18 +191,18 @@ def budget_of(config: Config, window: int) -> int:
 
 def _size(
     turn: Turn,
-    taken: Sequence[Message],
+    said: Sequence[Said],
     system: SystemPrompt,
     schemas: Sequence[Mapping[str, Any]],
 ) -> int:
     """Estimate the request's tokens, from the provider's last count when there is one."""
     chat = turn.conversation
-    fresh = sum(context_window.tokens_of(row) for row in taken)
-    counted = _COUNTED.first(conversation=chat.pk, context_from=chat.context_from)
+    fresh = sum(row.tokens for row in said if row.turn == turn.pk)
+    counted = max(((row.turn, row.counted) for row in said if row.counted), default=None)
     if counted:
-        return max(0, counted[0] - turn.tokens_gone) + fresh
-    said = sum(weight.tokens for weight in context_window.weighed(_rows(chat, chat.context_from)))
-    return estimate(system.text) + estimate(json.dumps(list(schemas))) + said
+        return max(0, counted[1] - turn.tokens_gone) + fresh
+    spoken = sum(weight.tokens for weight in context_window.weighed(_rows(chat, chat.context_from)))
+    return estimate(system.text) + estimate(json.dumps(list(schemas))) + spoken
 
 
 def _ratio(config: Config) -> float:

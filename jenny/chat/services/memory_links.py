@@ -3,17 +3,14 @@
 import logging
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
-from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from jenny.accounts.services.prepared_statements import Prepared, text_slot
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.chat.models import Block, Branch, Conversation, Message, Turn
 from jenny.chat.services.turn_claims import answer_of
@@ -215,19 +212,11 @@ def edited_messages(root: Path) -> EditedMessages:
     if root.parent not in {folder, folder.resolve()}:
         # The folder belongs to no workspace of this instance.
         return NO_EDITED_MESSAGES
-    return EditedMessages({(str(chat), pk): at for chat, pk, at in _GONE.rows(slug=root.name)})
-
-
-def _gone() -> models.QuerySet[Message, tuple[UUID, int, datetime]]:
-    chats = Branch.objects.filter(conversation__workspace__slug=text_slot("slug")).values(
-        "conversation"
-    )
-    gone = Message.objects.filter(is_current=False, conversation__in=chats)
-    return gone.values_list("conversation_id", "pk", "created_at")
-
-
-# Prepared, since each turn asks.
-_GONE = Prepared(_gone)
+    branches = Branch.objects.filter(conversation__workspace__slug=root.name)
+    gone = Message.objects.filter(
+        is_current=False, conversation__in=branches.values("conversation")
+    ).values_list("conversation_id", "pk", "created_at")
+    return EditedMessages({(str(chat), pk): at for chat, pk, at in gone})
 
 
 log = logging.getLogger(__name__)

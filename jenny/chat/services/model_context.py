@@ -10,10 +10,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.agent import messages as wire
 from jenny.agent.messages import Part, Text, ToolResult, ToolUse
 from jenny.agent.prompt import SystemPrompt
+from jenny.agent.tokens import estimate
 from jenny.chat.attachment_texts import AttachedFile, message_parts
 from jenny.chat.models import Attachment, Block, Conversation, Message, Summary, Turn
 from jenny.chat.prompt import build
@@ -45,9 +45,12 @@ def stored_of(chat: Conversation) -> list[str]:
     """
     if not chat.context_from:
         return []  # nothing left the context
-    rows = _STORED.rows(
-        conversation=chat.pk, context_from=chat.context_from, session_from=chat.session_from
-    )
+    rows = Summary.objects.filter(
+        conversation=chat,
+        message__is_current=True,
+        first__lt=chat.context_from,
+        message__gte=chat.session_from,
+    ).order_by("message_id", "pk")
     if not rows:
         return []
     root = chat.workspace.root
@@ -67,16 +70,6 @@ def stored_of(chat: Conversation) -> list[str]:
         ]
         texts += [entry.content for entry in without_forgotten(root, entries)]
     return texts
-
-
-_STORED = Prepared(
-    lambda: Summary.objects.filter(
-        conversation=uuid_slot("conversation"),
-        message__is_current=True,
-        first__lt=number_slot("context_from"),
-        message__gte=number_slot("session_from"),
-    ).order_by("message_id", "pk")
-)
 
 
 STOPPED = "(The answer was stopped here.)"
@@ -111,6 +104,15 @@ class Said:
     id: int = 0
     is_refused: bool = False
     files: Sequence[AttachedFile] = ()
+    # The turn that took or gave it (0: none), and the tokens of that turn's last request, as the
+    # provider counted them.
+    turn: int = 0
+    counted: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Estimate the tokens of a user's message in a request."""
+        return estimate(self.text) + estimate(self.context) + sum(one.tokens for one in self.files)
 
 
 def user_message(
@@ -170,53 +172,22 @@ def _answer(pieces: Iterable[Piece]) -> Iterator[wire.Message]:
 
 # Thinking and notes are never sent.
 _SENT = (Block.Kind.TEXT, Block.Kind.TOOL)
-# A message appears once for each of its blocks.
-_SAID = Prepared(
-    lambda: (
-        Message.objects.filter(
-            conversation=uuid_slot("conversation"),
-            pk__gte=number_slot("context_from"),
-            is_current=True,
-        )
-        .order_by("pk", "blocks__pk")
-        .values_list(
-            "pk",
-            "kind",
-            "text",
-            "context",
-            "turn__state",
-            "turn__retried",
-            "turn__reason",
-            "blocks__step",
-            "blocks__kind",
-            "blocks__text",
-            "blocks__data",
-        )
-    )
-)
-
-
+_MESSAGE_COLUMNS = ("pk", "kind", "text", "context")
+_TURN_COLUMNS = ("turn", "turn__state", "turn__retried", "turn__reason", "turn__context_tokens")
+_BLOCK_COLUMNS = ("blocks__step", "blocks__kind", "blocks__text", "blocks__data")
 _FILE_COLUMNS = (
     *("name", "path", "label", "form", "size", "problem", "page_count", "width", "height"),
     *("text", "picture", "picture_type"),
-)
-_FILES = Prepared(
-    lambda: (
-        Attachment.objects.filter(
-            message__conversation=uuid_slot("conversation"),
-            message__gte=number_slot("first"),
-            message__is_current=True,
-        )
-        .order_by("position", "pk")
-        .values_list("message", *_FILE_COLUMNS)
-    )
 )
 
 
 def load_files(conversation: Conversation, first: int) -> Mapping[int, Sequence[AttachedFile]]:
     """Return the files of the messages from the id *first* on, as the model gets them."""
     found: dict[int, list[AttachedFile]] = defaultdict(list)
-    for message, *values in _FILES.rows(conversation=conversation.pk, first=first):
+    rows = Attachment.objects.filter(
+        message__conversation=conversation, message__gte=first, message__is_current=True
+    ).order_by("position", "pk")
+    for message, *values in rows.values_list("message", *_FILE_COLUMNS):
         row = dict(zip(_FILE_COLUMNS, values, strict=True))
         found[message].append(AttachedFile(**row | {"picture": bytes(row["picture"] or b"")}))
     return found
@@ -224,14 +195,20 @@ def load_files(conversation: Conversation, first: int) -> Mapping[int, Sequence[
 
 def load_history(conversation: Conversation) -> list[Said]:
     """Return the messages that the model still sees, oldest first, with the answers' blocks."""
-    rows = _SAID.rows(conversation=conversation.pk, context_from=conversation.context_from)
+    # A message appears once for each of its blocks.
+    rows = (
+        Message.objects.filter(
+            conversation=conversation, pk__gte=conversation.context_from, is_current=True
+        )
+        .order_by("pk", "blocks__pk")
+        .values_list(*_MESSAGE_COLUMNS, *_TURN_COLUMNS, *_BLOCK_COLUMNS)
+    )
     files = load_files(conversation, conversation.context_from)
     said = []
     for _, blocks in groupby(rows, key=itemgetter(0)):
         first, *others = blocks
-        pk, kind, text, context, state, is_retried, reason, *_ = first
-        pieces = tuple(Piece(*row[7:]) for row in (first, *others) if row[8] in _SENT)
-        is_refused = reason == Turn.REFUSED
+        pk, kind, text, context, turn, state, is_retried, reason, counted, *_ = first
+        pieces = (Piece(*row[-len(_BLOCK_COLUMNS) :]) for row in (first, *others))
         said.append(
             Said(
                 kind,
@@ -239,10 +216,12 @@ def load_history(conversation: Conversation) -> list[Said]:
                 context,
                 state or "",
                 bool(is_retried),
-                pieces,
+                tuple(piece for piece in pieces if piece.kind in _SENT),
                 pk,
-                is_refused,
+                reason == Turn.REFUSED,
                 files.get(pk, ()),
+                turn or 0,
+                counted or 0,
             )
         )
     return said

@@ -16,7 +16,6 @@ from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from jenny.accounts.services.prepared_statements import Prepared, number_slot, uuid_slot
 from jenny.agent.clock import zone_of
 from jenny.broker import redis_client
 from jenny.chat import stream, thread
@@ -26,42 +25,24 @@ from jenny.chat.stream import Position, Sent, Writer, encode, key
 # Renders messages and blocks as HTML for pages that follow a conversation.
 
 
-def render_item(message: Message) -> str:
+def render_item(message: Message, conversation: Conversation) -> str:
     """Return a message as HTML as the page shows it, without the parts that need a request.
 
     :raises Message.DoesNotExist: it was deleted.
     """
-    fresh = _SHOWN.first(message=message.pk)
-    if fresh is None:
-        raise Message.DoesNotExist
-    zone = zone_of(fresh.conversation.workspace.owner.time_zone)
+    fresh = Message.objects.select_related("turn").get(pk=message.pk)
+    fresh.conversation = conversation
+    zone = zone_of(conversation.workspace.owner.time_zone)
     is_last, blocks = True, []
     if fresh.kind == Message.Kind.ANSWER:
-        blocks = _BLOCKS.rows(message=fresh.pk)
-        is_last = fresh.turn_id is None or not _LATER.rows(
-            conversation=fresh.conversation_id, message=fresh.pk, turn=fresh.turn_id
+        blocks = list(fresh.blocks.order_by("pk"))
+        later = conversation.messages.filter(
+            is_current=True, pk__gt=fresh.pk, turn=fresh.turn_id, kind=Message.Kind.ANSWER
         )
+        is_last = fresh.turn_id is None or not later.exists()
     item = thread.item(fresh, day=_new_day(fresh, zone), is_last=is_last, blocks=blocks)
     with timezone.override(zone):
         return render_to_string("chat/thread.html#item", {"item": item})
-
-
-_SHOWN = Prepared(
-    lambda: Message.objects.select_related("turn", "conversation__workspace__owner").filter(
-        pk=number_slot("message")
-    )
-)
-_BLOCKS = Prepared(lambda: Block.objects.filter(message=number_slot("message")).order_by("pk"))
-# Later answers of the same turn.
-_LATER = Prepared(
-    lambda: Message.objects.filter(
-        conversation=uuid_slot("conversation"),
-        is_current=True,
-        pk__gt=number_slot("message"),
-        turn=number_slot("turn"),
-        kind=Message.Kind.ANSWER,
-    ).values_list("pk")[:1]
-)
 
 
 def render_newest(message: Message, blocks: Sequence[Block]) -> str:
@@ -72,23 +53,14 @@ def render_newest(message: Message, blocks: Sequence[Block]) -> str:
         return render_to_string("chat/thread.html#item", {"item": item})
 
 
-# The time of the message before one.
-_BEFORE = Prepared(
-    lambda: (
-        Message.objects.filter(
-            conversation=uuid_slot("conversation"), is_current=True, pk__lt=number_slot("message")
-        )
-        .order_by("-pk")
-        .values_list("created_at")[:1]
-    )
-)
-
-
 def _new_day(message: Message, zone: tzinfo) -> date | None:
     """Return the day of *message* when it differs from that of the message before it."""
-    before = _BEFORE.first(conversation=message.conversation_id, message=message.pk)
+    earlier = Message.objects.filter(
+        conversation=message.conversation_id, is_current=True, pk__lt=message.pk
+    )
+    before = earlier.order_by("-pk").values_list("created_at", flat=True).first()
     day = message.created_at.astimezone(zone).date()
-    return None if before is not None and before[0].astimezone(zone).date() == day else day
+    return None if before is not None and before.astimezone(zone).date() == day else day
 
 
 def render_block(block: Block) -> str:
@@ -184,7 +156,7 @@ class Publisher:
 
     def item(self, message: Message) -> MakeEvent:
         """Return a reader for a message of the thread."""
-        return lambda: stream.item(f"m{message.pk}", render_item(message))
+        return lambda: stream.item(f"m{message.pk}", render_item(message, self.conversation))
 
     def state(self) -> MakeEvent:
         """Return a reader for the newest turn's state: waiting, running or over."""
@@ -228,17 +200,9 @@ class Publisher:
             log.warning("events.not_sent", extra={"cause": type(error).__name__})
 
 
-_NEWEST = Prepared(
-    lambda: (
-        Turn.objects.filter(conversation=uuid_slot("conversation"))
-        .order_by("-pk")
-        .only("state", "message")[:1]
-    )
-)
-
-
 def _state_of(conversation: Conversation) -> stream.Event:
-    turn = _NEWEST.first(conversation=conversation.pk)
+    turns = Turn.objects.filter(conversation=conversation.pk).order_by("-pk")
+    turn = turns.only("state", "message").first()
     if turn is None:
         return stream.state("idle", 0)
     return stream.state(turn.state if turn.is_live else "idle", turn.pk, turn.message)

@@ -282,7 +282,9 @@ class Recorder:
             number = self.turn.conversation.next_event_number(1 + len(before))
             self._fence()
             answer = answer_at(self.turn, number) if begins else self.answers[-1]
-            block = Block.insert(turn=self.turn, message=answer, event_number=number, **fields)
+            block = Block.objects.create(
+                turn=self.turn, message=answer, event_number=number, **fields
+            )
         events = [self._whole(block)]
         if begins:
             self._needs_answer = False

@@ -107,13 +107,14 @@ class ChatSource:
             yield Document(_KINDS[kind], str(pk), stamp)
 
     def passages(self, document: Document) -> Iterator[Passage]:
-        chat = Conversation.objects.filter(pk=document.place).first()
-        if chat is None:
+        chats = Conversation.objects.filter(pk=document.place)
+        about = chats.values_list("title", "project").first()
+        if about is None:
             return
-        title = " ".join(part for part in (chat.title, chat.project) if part)
+        title = " ".join(part for part in about if part)
         stretch: list[tuple[int, str]] = []
         last = started = dt.datetime.max.replace(tzinfo=dt.UTC)
-        for pk, said_at, lines in _said(chat.pk):
+        for pk, said_at, lines in _said(UUID(document.place)):
             at = said_at.astimezone(self._zone)
             if stretch and (at - last > _PAUSE or at.date() != started.date()):
                 yield from passages_of(stretch, title, started.date().isoformat())
@@ -143,11 +144,12 @@ class ChatVersionSource:
             yield Document(CHAT_VERSION, str(pk), stamp)
 
     def passages(self, document: Document) -> Iterator[Passage]:
-        chat = Conversation.objects.filter(pk=document.place).first()
-        if chat is None:
+        chats = Conversation.objects.filter(pk=document.place)
+        about = chats.values_list("title", "project").first()
+        if about is None:
             return
-        title = " ".join(part for part in (chat.title, chat.project) if part)
-        for pk, said_at, lines in _said(chat.pk, is_current=False):
+        title = " ".join(part for part in about if part)
+        for pk, said_at, lines in _said(UUID(document.place), is_current=False):
             day = said_at.astimezone(self._zone).date().isoformat()
             yield from passages_of([(pk, line) for line in lines], title, day)
 

@@ -116,7 +116,7 @@ def _store(
         if not conversation.title:
             conversation.title = first_words(text or ", ".join(one.name for one in files))
             Conversation.objects.filter(pk=conversation.pk).update(title=conversation.title)
-        message = Message.insert(
+        message = Message.objects.create(
             conversation=conversation,
             kind=Message.Kind.USER,
             text=text,
@@ -128,7 +128,7 @@ def _store(
         attachments.give_to(message, files)
         if turn is not None:
             return message, turn, False
-        return message, Turn.insert(conversation=conversation), True
+        return message, Turn.objects.create(conversation=conversation), True
 
 
 def first_words(text: str) -> str:

@@ -34,7 +34,7 @@ def answer_of(turn: Turn) -> Message:
 def answer_at(turn: Turn, number: int) -> Message:
     """As ``answer_of``, inside the transaction that took the event number *number*."""
     turn.conversation.bump()
-    return Message.insert(
+    return Message.objects.create(
         conversation=turn.conversation,
         kind=Message.Kind.ANSWER,
         turn=turn,
@@ -199,11 +199,14 @@ def note_context(rows: Sequence[Message], zone: str, related: Sequence[str] = ()
     """Store clock, *zone*, channel and *related* lines with the newest message, for the model."""
     for row in rows[-1:]:
         with transaction.atomic():
-            row.note_context(turn_context(datetime.now(UTC), zone, "web", related))
+            row.context = turn_context(datetime.now(UTC), zone, "web", related)
+            row.save(update_fields=["context"])
 
 
 def _taken(turn: Turn, conversation: Conversation, step: int) -> list[Message]:
-    rows = conversation.waiting_rows()
+    rows = list(conversation.waiting())
     for row in rows:
-        row.give_to(turn, step)
+        row.turn, row.step = turn, step
+    if rows:
+        Message.objects.filter(pk__in=[row.pk for row in rows]).update(turn=turn, step=step)
     return rows

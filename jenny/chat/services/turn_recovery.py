@@ -164,7 +164,7 @@ def interrupt_turn(turn: Turn) -> bool:
         for block in turn.blocks.filter(is_open=True, kind=Block.Kind.TEXT)
     }
     with transaction.atomic():
-        turn.conversation.locked()
+        conversation = turn.conversation.locked()
         won = lost.update(
             state=Turn.State.INTERRUPTED,
             reason="lost",
@@ -177,7 +177,7 @@ def interrupt_turn(turn: Turn) -> bool:
         for block in turn.blocks.filter(is_open=True):
             close_block(block, unstored.get(block.pk, ""))
         turn.refresh_from_db()
-        follower = turn.follow()
+        follower = turn.follow(conversation)
     record_changes(turn)
     if follower is not None:
         queue_turn(follower.pk)

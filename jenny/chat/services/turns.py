@@ -20,6 +20,7 @@ from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tokens import Prices
 from jenny.agent.tools import sandbox
 from jenny.broker import enqueue
+from jenny.chat.attachment_texts import AttachedFile
 from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services import model_context
 from jenny.chat.services.attachments import make_missing_pictures
@@ -27,7 +28,7 @@ from jenny.chat.services.consolidation import after_turn
 from jenny.chat.services.context_trim import fitting, room_for
 from jenny.chat.services.context_window import meter
 from jenny.chat.services.memory_links import record_changes, unsuppress_restated
-from jenny.chat.services.model_context import load_files, load_history
+from jenny.chat.services.model_context import Said, load_files, load_history
 from jenny.chat.services.publish import Publisher
 from jenny.chat.services.recorder import Recorder
 from jenny.chat.services.search import find_related, hide_forgotten, search_for
@@ -142,12 +143,14 @@ def _run(claimed: Claimed, recorder: Recorder, watch: CancellationToken) -> loop
         config.agents.defaults.max_tokens,
     )
     provider = Provider(endpoint, preset)
-    system = fitting(turn, claimed.rows, toolbox, config, provider.window)
-    make_missing_pictures(conversation)
-    spoken = hide_forgotten(conversation, load_history(conversation))
+    system, spoken = fitting(turn, toolbox, config, provider.window)
+    if any(_lacks_picture(file) for row in spoken for file in row.files):
+        make_missing_pictures(conversation)
+        spoken = load_history(conversation)
+    spoken = hide_forgotten(conversation, spoken)
     folder = folder_of(conversation.project) if conversation.project else ""
 
-    if not preset.takes_pictures and _have_pictures(claimed.rows):
+    if not preset.takes_pictures and _has_pictures(turn, spoken):
         recorder.note(_NO_PICTURES.format(preset=preset.name))
     outcome = loop.run(
         provider=provider,
@@ -194,9 +197,14 @@ def _describe_related(related: Sequence[FoundPassage]) -> str:
     return f"Also looked at: {'; '.join(rows)}"
 
 
-def _have_pictures(rows: Sequence[Message]) -> bool:
-    form = Attachment.Form.PICTURE
-    return any(one.form == form for row in rows for one in Attachment.of_message(row))
+def _lacks_picture(file: AttachedFile) -> bool:
+    return file.form == Attachment.Form.PICTURE and not file.picture
+
+
+def _has_pictures(turn: Turn, spoken: Sequence[Said]) -> bool:
+    """True when a message that *turn* answers came with a picture."""
+    files = (file for row in spoken if row.turn == turn.pk for file in row.files)
+    return any(file.form == Attachment.Form.PICTURE for file in files)
 
 
 def _not_begun(error: WorkspaceError | AgentError) -> loop.Outcome:
@@ -249,7 +257,7 @@ def _end(turn: Turn, recorder: Recorder, outcome: loop.Outcome) -> None:
         )
         if not won:
             return
-        follower = turn.follow()
+        follower = turn.follow(conversation)
     publisher = Publisher(turn.conversation)
     shown = list(recorder.answers)
     if turn.is_refused:
