@@ -8,7 +8,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Sequence
-from datetime import date, tzinfo
+from datetime import date, datetime, tzinfo
 
 import redis
 from django.core.exceptions import ObjectDoesNotExist, ObjectNotUpdated
@@ -45,10 +45,19 @@ def render_item(message: Message, conversation: Conversation) -> str:
         return render_to_string("chat/thread.html#item", {"item": item})
 
 
-def render_newest(message: Message, blocks: Sequence[Block]) -> str:
-    """Render the thread's newest message, which was just stored with these *blocks*."""
+def render_newest(
+    message: Message, blocks: Sequence[Block], *, after: Message | None = None
+) -> str:
+    """Render the thread's newest message, which was just stored with these *blocks*.
+
+    *after*: an earlier message. When it is of the same day, so is whatever lies between them.
+    """
     zone = zone_of(message.conversation.workspace.owner.time_zone)
-    item = thread.item(message, day=_new_day(message, zone), blocks=blocks, summaries=())
+    is_same_day = after is not None and _day_of(after.created_at, zone) == _day_of(
+        message.created_at, zone
+    )
+    day = None if is_same_day else _new_day(message, zone)
+    item = thread.item(message, day=day, blocks=blocks, summaries=())
     with timezone.override(zone):
         return render_to_string("chat/thread.html#item", {"item": item})
 
@@ -59,8 +68,12 @@ def _new_day(message: Message, zone: tzinfo) -> date | None:
         conversation=message.conversation_id, is_current=True, pk__lt=message.pk
     )
     before = earlier.order_by("-pk").values_list("created_at", flat=True).first()
-    day = message.created_at.astimezone(zone).date()
-    return None if before is not None and before.astimezone(zone).date() == day else day
+    day = _day_of(message.created_at, zone)
+    return None if before is not None and _day_of(before, zone) == day else day
+
+
+def _day_of(time: datetime, zone: tzinfo) -> date:
+    return time.astimezone(zone).date()
 
 
 def render_block(block: Block) -> str:

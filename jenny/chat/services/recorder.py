@@ -63,6 +63,7 @@ class Recorder:
         self._retrying: list[Block] = []
         # Messages that the turn took and that are not published; and whether the turn is.
         self._taken: list[Message] = []
+        self._newest_taken: Message | None = None
         self._is_told = True
         self._taken_at = 0.0
 
@@ -153,6 +154,7 @@ class Recorder:
             self._close()
             self._needs_answer = True
             self._taken += rows
+            self._newest_taken = self._taken[-1] if self._taken else None
             self._is_told = False
             self._taken_at = time.monotonic()
 
@@ -285,12 +287,14 @@ class Recorder:
             block = Block.objects.create(
                 turn=self.turn, message=answer, event_number=number, **fields
             )
-        events = [self._whole(block)]
         if begins:
             self._needs_answer = False
             events = [self.publisher.item(row)() for row in before]
-            events.append(stream.item(f"m{answer.pk}", render_newest(answer, [block])))
+            html = render_newest(answer, [block], after=self._newest_taken)
+            events.append(stream.item(f"m{answer.pk}", html))
             self.answers.append(answer)
+        else:
+            events = [self._whole(block)]
         first = Position(number - len(before))
         self.publisher.send(first, lambda: events, lambda: self._renumber(block, len(events)))
         return block
