@@ -3,16 +3,16 @@ they change."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 
 from jenny.agent.prompt import Block
 from jenny.text_normalisation import fold
 from jenny.workspace.file_cache import Kept
+from jenny.workspace.stat_signature import StatSignature, is_racy, read_signature, signature_of
 from memory.archive import file_format
 from memory.archive.file_format import FOLDER, REWORDED, Archived, Event
 from memory.facts import ID_DIGITS, digests
@@ -20,9 +20,6 @@ from memory.facts import ID_DIGITS, digests
 __all__ = ["Archived", "Event", "count", "find", "get", "listing", "search"]
 
 
-type _Stamp = tuple[int, int, int]
-
-_TICK_NS = 50_000_000
 _LARGEST = 40_000_000
 
 
@@ -30,17 +27,17 @@ _LARGEST = 40_000_000
 class _Every:
     """All texts with their folded forms, and by date; valid while the stat signatures hold."""
 
-    stamps: tuple[_Stamp, ...]
+    signatures: tuple[StatSignature, ...]
     rows: tuple[tuple[Archived, str], ...]
     listed: tuple[Archived, ...]
 
 
 @dataclass(slots=True)
 class _Known:
-    stamp: _Stamp | None = None
+    signature: StatSignature | None = None
     names: tuple[str, ...] = ()
     ids: dict[str, str] = field(default_factory=dict)
-    items: dict[str, tuple[_Stamp, Archived, str]] = field(default_factory=dict)
+    items: dict[str, tuple[StatSignature, Archived, str]] = field(default_factory=dict)
     every: "_Every | None" = None
     lock: Lock = field(default_factory=Lock)
 
@@ -61,11 +58,15 @@ def _looked(root: Path) -> _Known:
     """Return the cached state after checking which files exist."""
     known = _of(root)
     folder = f"{root}/{FOLDER}"
-    stamp = _stamp(folder)
-    if known.stamp == stamp and stamp is not None:
-        return known
     try:
-        listed = set(os.listdir(folder)) if stamp else set()  # noqa: PTH208  (names are wanted)
+        found = signature_of(os.lstat(folder))
+    except OSError:
+        found = None
+    if known.signature == found and found is not None:
+        return known
+    was_racy = found is None or is_racy(found, time.time_ns())
+    try:
+        listed = set(os.listdir(folder)) if found else set()  # noqa: PTH208  (names are wanted)
     except OSError:
         listed = set()
     before = set(known.names)
@@ -73,8 +74,7 @@ def _looked(root: Path) -> _Known:
     if new or before - listed:
         known.names = tuple(sorted((before & listed) | new))
         known.ids = {name[11:-3]: name for name in reversed(known.names)}
-    is_settled = stamp is not None and stamp[0] <= time.time_ns() - _TICK_NS
-    known.stamp = stamp if is_settled else None
+    known.signature = None if was_racy else found
     return known
 
 
@@ -157,8 +157,8 @@ def _all(root: Path) -> _Every:
     known = _of(root)
     there = names(root)
     with known.lock:
-        stamps = _stamps(f"{root}/{FOLDER}", there)
-        if known.every is not None and known.every.stamps == stamps:
+        signatures = _signatures(f"{root}/{FOLDER}", there)
+        if known.every is not None and known.every.signatures == signatures:
             return known.every
         for gone in known.items.keys() - set(there):
             del known.items[gone]
@@ -181,19 +181,22 @@ def _one(root: Path, name: str) -> Archived | None:
     return found[1] if found else None
 
 
-def _look(root: Path, known: _Known, name: str) -> tuple[_Stamp, Archived, str] | None:
-    stamp = _stamp(f"{root}/{FOLDER}/{name}")
+def _look(root: Path, known: _Known, name: str) -> tuple[StatSignature, Archived, str] | None:
+    found = read_signature(f"{root}/{FOLDER}/{name}")
     kept = known.items.get(name)
-    if kept is not None and kept[0] == stamp:
+    if kept is not None and kept[0] == found:
         return kept
-    data = raw(root, name)
-    item = None if data is None or stamp is None else file_format.parse(name, data)
-    if item is None or stamp is None:
+    if found is None:
         return None
-    found = (stamp, item, fold(f"{item.text}\n{item.heading}\n{item.under}"))
-    if stamp[0] <= time.time_ns() - _TICK_NS:
-        known.items[name] = found
-    return found
+    was_racy = is_racy(found, time.time_ns())
+    data = raw(root, name)
+    item = None if data is None else file_format.parse(name, data)
+    if item is None:
+        return None
+    read = (found, item, fold(f"{item.text}\n{item.heading}\n{item.under}"))
+    if not was_racy:
+        known.items[name] = read
+    return read
 
 
 def _of(root: Path) -> _Known:
@@ -204,15 +207,7 @@ def _of(root: Path) -> _Known:
     return found
 
 
-def _stamp(path: str) -> _Stamp | None:
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    return _stamp_of(status)
-
-
-def _stamps(folder: str, there: Sequence[str]) -> tuple[_Stamp, ...] | None:
+def _signatures(folder: str, there: Sequence[str]) -> tuple[StatSignature, ...] | None:
     """Return the stat signatures of these files; ``None`` when one of them is gone."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -220,14 +215,11 @@ def _stamps(folder: str, there: Sequence[str]) -> tuple[_Stamp, ...] | None:
         return None
     look = partial(os.stat, dir_fd=fd, follow_symlinks=False)
     try:
-        return tuple(map(_stamp_of, map(look, there)))
+        return tuple(map(signature_of, map(look, there)))
     except OSError:
         return None
     finally:
         os.close(fd)
-
-
-_stamp_of: Callable[[os.stat_result], _Stamp] = attrgetter("st_ctime_ns", "st_size", "st_ino")
 
 
 def block(root: Path) -> Block | None:

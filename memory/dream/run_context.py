@@ -21,6 +21,7 @@ from jenny.agent.errors import Cancelled
 from jenny.agent.provider import Provider
 from jenny.agent.tokens import Usage
 from jenny.workspace import names, paths, transactions
+from jenny.workspace.bulk_replace_journal import MoveSignature, move_signature
 from jenny.workspace.config import Config
 from jenny.workspace.errors import WorkspaceError
 from jenny.workspace.files import Actor
@@ -87,8 +88,6 @@ class RunResult:
     report: dict[str, Any] = field(default_factory=dict)
 
 
-type Stamp = tuple[int, int, int]
-
 # Of a folder that somebody filled with files, so many are looked at.
 _MOST = 20_000
 _NAMED = 5
@@ -105,12 +104,12 @@ class UnexpectedChange(WorkspaceError):
 class FilesBefore:
     """The files that a run may not change, as they stood."""
 
-    stamps: dict[str, Stamp]
+    signatures: dict[str, MoveSignature]
 
 
 def record_files(root: Path) -> FilesBefore:
     """Look at everything below ``memory/`` that is no run's, the instructions and the guide."""
-    found: dict[str, Stamp] = {}
+    found: dict[str, MoveSignature] = {}
     for path in (files.INSTRUCTIONS, files.GUIDE):
         _add(found, root, path)
     for folder, folders, here in os.walk(root / "memory"):
@@ -133,9 +132,9 @@ def find_unexpected_changes(root: Path, before: FilesBefore) -> None:
     Raises:
         Strayed: something changed, came or went that no run may touch.
     """
-    after = record_files(root).stamps
-    every = sorted(before.stamps.keys() | after.keys())
-    changed = [path for path in every if before.stamps.get(path) != after.get(path)]
+    after = record_files(root).signatures
+    every = sorted(before.signatures.keys() | after.keys())
+    changed = [path for path in every if before.signatures.get(path) != after.get(path)]
     if not changed:
         return
     shown = ", ".join(names.shown(path) for path in changed[:_NAMED])
@@ -147,13 +146,14 @@ def find_unexpected_changes(root: Path, before: FilesBefore) -> None:
     raise UnexpectedChange(message)
 
 
-def _add(found: dict[str, Stamp], root: Path, path: str) -> None:
+def _add(found: dict[str, MoveSignature], root: Path, path: str) -> None:
     try:
         status = os.lstat(root / path)
     except OSError:
         return
     if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
-        found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        # Without the change time: a backup program that links to a file does not change it.
+        found[path] = move_signature(status)
 
 
 logger = logging.getLogger(__name__)
