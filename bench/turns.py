@@ -68,13 +68,13 @@ def _until_asked(model: Model, visitor: Visitor, peer: peers.Peer, name: str, sk
 
     take_turns(WARM_UP, ours=ours, theirs=theirs)
     times = take_turns(RUNS, ours=ours, theirs=theirs)
-    limit = 15.0 if skills == 5 else None
+    limit = 25.0 if skills == 5 else None
     return Row(
         f"message sent → request at the model, {skills} skills",
         "ms",
         median(times["ours"]),
         median(times["theirs"]),
-        Bar(limit=limit, share=1 / 8),
+        Bar(limit=limit, share=1 / 4),
         "ours: HTTP, web, queue, worker; peer: in process",
     )
 
