@@ -61,8 +61,7 @@ def test_a_file_without_a_setup_token_is_made_anew(tmp_path: Path, content: byte
 @pytest.mark.parametrize("name", ["a#b?c=d&e", '100%25 50% it\'s "añ界"\\${HOME};@h:1'])
 def test_any_name_of_a_data_folder_works(start_stack, short_path: Path, name: str) -> None:
     """Signs that mean something in addresses are signs of a name here: a message is answered."""
-    stack = start_stack(data=short_path / name)
-    stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    stack = start_stack(data=short_path / name, has_owner=True)
     person = Client(stack.url).login(OWNER, PASSWORD)
     assert "hello" in person.answer(person.begin("hello"))
     assert sorted(path.name for path in short_path.iterdir()) == [name]

@@ -165,10 +165,9 @@ def test_two_instances_on_one_host_leave_each_other_logged_in(
     start_stack: Callable[..., Stack],
 ) -> None:
     """Browsers send cookies to every port of a host."""
-    stacks = [start_stack(), start_stack()]
+    stacks = [start_stack(has_owner=True), start_stack(has_owner=True)]
     browser = Client(stacks[0].url)
     for stack in stacks:
-        stack.manage("create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
         browser.http.base_url = stack.url
         browser.http.headers["Origin"] = stack.url
         page = browser.get("/login/")

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.support.stack import OWNER, PASSWORD, manage
+from tests.support.stack import give_owner, manage
 
 MIGRATE = "from jenny.runtime.upgrade import migrate_database; migrate_database(print)"
 
@@ -10,8 +10,7 @@ MIGRATE = "from jenny.runtime.upgrade import migrate_database; migrate_database(
 def test_workspaces_are_saved_before_the_database_changes(tmp_path):
     """Starting a newer version on older tables backs the database up, takes a snapshot of every
     workspace, and only then migrates; a start with nothing to migrate takes none."""
-    manage(tmp_path, "migrate", "-v", "0")
-    manage(tmp_path, "create_owner", "--username", OWNER, JENNY_OWNER_PASSWORD=PASSWORD)
+    give_owner(tmp_path)
     # Tables of before there were snapshots.
     manage(tmp_path, "migrate", "memory", "zero", "-v", "0")
     said = manage(tmp_path, "shell", "-v", "0", "-c", f"{MIGRATE}; {MIGRATE}")
