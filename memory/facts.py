@@ -298,6 +298,8 @@ def earlier_digest(text: str) -> str:
 
 def _fold(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if folded.isascii():
+        return folded
     return "".join(char for char in folded if unicodedata.category(char) not in {"Cf", "Cs"})
 
 
