@@ -96,7 +96,7 @@ RUN_KINDS = _table(
         "conversations that fit, results of Python. In a "
         "project, its pages in place of your memory.",
         blocks=_EVERYWHERE,
-        tools=(*FILE_TOOLS, "recall", "search_chats", "remember", "forget", "python_exec"),
+        tools=(*FILE_TOOLS, "recall", "search_chats", "remember", "forget", "plot", "python_exec"),
         feeds_history=True,
         rests=True,
     ),
@@ -105,7 +105,7 @@ RUN_KINDS = _table(
         "temporary",
         usage="chat",
         blocks=_EVERYWHERE,
-        tools=(*FILE_TOOLS, "recall", "python_exec"),
+        tools=(*FILE_TOOLS, "recall", "plot", "python_exec"),
         actor="temporary",
     ),
     # A conversation inside one wiki: it reads the memory, and nothing of it leaves the folder.
@@ -115,7 +115,7 @@ RUN_KINDS = _table(
         blocks=_OF_PROJECTS
         | {"identity", "soul", "user", "rules", "memory", "always_skills", "skills"}
         | {"coming_up", "pending", "stored", "tools_off"},
-        tools=(*FILE_TOOLS, "list_pages", "add_page", "note", "read_skill", "python_exec"),
+        tools=(*FILE_TOOLS, "list_pages", "add_page", "note", "read_skill", "plot", "python_exec"),
         rests=True,
         actor="project",
     ),

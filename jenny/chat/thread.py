@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 
 # Shown in place, as pictures: also an SVG runs no script and loads nothing.
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+# A phone's HEIC and a scanner's TIFF are served as pictures that were made of them.
+PICTURES = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg"),
+    *(".heic", ".heif", ".tif", ".tiff"),
+)
 _LINKED = re.compile(r'<a [^>]*href="/workspace/([^"#]+)[^>]*>.*?</a>', re.DOTALL)
 _PICTURED = re.compile(r'<img [^>]*src="/files/raw/([^"]+)/"[^>]*>')
 _DESCRIBED = re.compile(r' alt="([^"]*)"')
@@ -124,6 +128,7 @@ TOOL_WORDS = {
     "write_file": "Write file",
     "edit_file": "Change file",
     "apply_patch": "Change files",
+    "plot": "Draw chart",
     "python_exec": "Calculate",
     "recall": "Look up",
     "search_chats": "Search chats",

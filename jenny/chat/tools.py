@@ -5,6 +5,7 @@ from pathlib import Path
 from jenny.agent.clock import zone_of
 from jenny.agent.run_kinds import RUN_KINDS
 from jenny.agent.tools import Stop, Tool, Toolbox, ToolContext, sandbox
+from jenny.agent.tools.chart_tool import PLOT
 from jenny.agent.tools.file_tools import APPLY_PATCH, FILE_TOOLS
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
 from jenny.workspace import config
@@ -21,6 +22,7 @@ TOOLS: dict[str, Tool] = {
     **FILE_TOOLS,
     **SEARCH_TOOLS,
     APPLY_PATCH.name: APPLY_PATCH,
+    PLOT.name: PLOT,
     **MEMORY_TOOLS,
     **PROJECT_TOOLS,
     **GARDENER_TOOLS,

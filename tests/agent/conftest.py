@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import pytest
 
 from jenny.agent.tools import Toolbox, ToolContext, ToolOutcome
+from jenny.agent.tools.chart_tool import PLOT
 from jenny.agent.tools.file_tools import APPLY_PATCH, FILE_TOOLS
 from jenny.agent.tools.sandbox import PYTHON_EXEC
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
@@ -43,8 +44,8 @@ def context(root: Path) -> ToolContext:
 @pytest.fixture
 def box(context: ToolContext) -> Toolbox:
     """All tools of the agent."""
-    tools = {**FILE_TOOLS, **SEARCH_TOOLS, "apply_patch": APPLY_PATCH, "python_exec": PYTHON_EXEC}
-    return Toolbox(list(tools.values()), context)
+    tools = [*FILE_TOOLS.values(), *SEARCH_TOOLS.values(), APPLY_PATCH, PLOT, PYTHON_EXEC]
+    return Toolbox(tools, context)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from jenny.agent.limits import Limits
 from jenny.agent.messages import text_message
 from jenny.agent.provider import Endpoint, Preset, Provider
 from jenny.agent.tools import Toolbox, ToolContext
+from jenny.agent.tools.chart_tool import PLOT
 from jenny.agent.tools.file_tools import FILE_TOOLS
 from jenny.agent.tools.sandbox import PYTHON_EXEC
 from jenny.agent.tools.search_tools import SEARCH_TOOLS
@@ -116,6 +117,8 @@ SENTENCES = [
     # Other things
     ("2+2", "python_exec", "**4**"),
     ("What's 15% of 86.40?", "python_exec", "**12.96**"),
+    ("Draw a chart of 3, 5 and 8", "plot", "![Bar chart: 3 numbers. Numbers: 1. 3, 2. 5, 3. 8."),
+    ("plot a line chart of 1 2 4.5", "plot", "![Line chart: 3 numbers."),
     ("Show me my files", "list_dir", "USER.md"),
     ("What day is it today?", "", "10:31"),
     ("Tell me a joke", "", "That takes a language model."),
@@ -141,7 +144,7 @@ def chat(provider, tmp_path):
     place.write("USER.md", USER.encode())
 
     def say(text, *, kind="personal", now="Monday, 10:31 (UTC)"):
-        tools = [*FILE_TOOLS.values(), *SEARCH_TOOLS.values(), PYTHON_EXEC]
+        tools = [*FILE_TOOLS.values(), *SEARCH_TOOLS.values(), PLOT, PYTHON_EXEC]
         tools += MEMORY_TOOLS.values() if kind == "personal" else [MEMORY_TOOLS["recall"]]
         box = Toolbox(tools, ToolContext(open_workspace(tmp_path, Actor("chat", run="turn:1"))))
         heard = Heard()

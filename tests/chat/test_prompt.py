@@ -162,7 +162,15 @@ def test_rules_name_only_tools_that_are_there(root: Path, left_out: str) -> None
 def test_every_tool_has_its_rule_or_needs_none(root: Path) -> None:
     """The rules speak of the tools that can go wrong."""
     rules = next(block for block in prompt(root).blocks if block.name == "rules")
-    for name in ("grep", "find_files", "edit_file", "apply_patch", "write_file", "python_exec"):
+    for name in (
+        "grep",
+        "find_files",
+        "edit_file",
+        "apply_patch",
+        "write_file",
+        "python_exec",
+        "plot",
+    ):
         assert f"`{name}`" in rules.text
     assert "<!--" not in rules.text
     assert "\n\n\n" not in rules.text

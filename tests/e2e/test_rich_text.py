@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import idle, new_words, only_for
 from tests.e2e.test_look import VIEWS, faults, options, overflow
+from tests.model_acts import Call
 from tests.model_server import ModelServer
 from tests.support.browser import Complaints
 from tests.support.client import Client
@@ -183,3 +184,39 @@ def test_a_block_is_saved_by_one_click(
     for name in names:
         text = (scripted.data.workspaces / OWNER / name).read_text()
         assert text == 'name,age\n"<script>alert(1)</script>",4\nAna,3\n'
+
+
+@pytest.fixture(scope="session")
+def chart_chat(scripted: Stack, model_server: ModelServer) -> str:
+    """A conversation whose answer shows a chart that was drawn for it."""
+    owner = Client(scripted.url).login(OWNER, PASSWORD)
+    words = new_words()
+    drawn = {
+        "kind": "bar",
+        "title": "Cups of tea",
+        "series": [{"name": "green", "values": [3, 5, 8]}, {"name": "black", "values": [1, 2, 2]}],
+        "labels": ["Mon", "Tue", "Wed"],
+    }
+    model_server.script(Call("plot", drawn), when=only_for(words))
+    model_server.script(
+        "More and more tea:\n\n![Cups of tea](output/chart-cups-of-tea.svg)", when=only_for(words)
+    )
+    chat = owner.begin(words)
+    owner.answer(chat)
+    return chat
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_a_chart_is_drawn_and_shown_in_the_answer(
+    signed_in: Callable[..., Page], chart_chat: str, width: int, scheme: str
+) -> None:
+    """The tool's file is the picture of the answer, at every width, light and dark."""
+    page = signed_in(**options(width, scheme))
+    page.goto(f"/chat/{chart_chat}/")
+    idle(page)
+    expect(page.locator(".row.tool .row-name")).to_have_text("Draw chart")
+    chart = page.get_by_role("img", name="Cups of tea")
+    chart.scroll_into_view_if_needed()
+    page.wait_for_function("image => image.naturalWidth === 600", arg=chart.element_handle())
+    assert overflow(page) <= 0
+    assert not faults(page)

@@ -24,6 +24,8 @@ PATH = "memory/MEMORY.md"
 # What cannot shorten a memory file, since it only reads, or writes elsewhere.
 HARMLESS_TOOLS = {
     *("read_file", "list_dir", "find_files", "grep", "python_exec"),
+    # It writes pictures only.
+    "plot",
     *("read_skill", "list_pages", "finish_tidying"),
 }
 # Tools that have tests of their own for this, beside their code.

@@ -20,6 +20,7 @@ What I can do by rule:
 - **files**: “list my files”, “read USER.md”, “search for tea”, “find files named *.md”
 - **notes**: “write a note: water the plants on Friday”
 - **sums**: “what is 12 * 37?”, “15 % of 86.40”, or a block of Python
+- **charts**: “draw a chart of 3, 5, 8”
 - **looks**: “show me a table”, “… some code”, “… a formula”, “… all formatting”, “… a long answer”
 - **recall**: “what did I say about tea?”
 """

@@ -13,6 +13,7 @@ _SHOWN_LINES = 40
 # Tools whose results are shown to the person, and the words before them.
 _QUOTED = {
     "note": "Done:",
+    "plot": "Here it is:",
     "remember": "Done:",
     "forget": "Done:",
     "recall": "This is on record:",
@@ -73,6 +74,18 @@ def _folder(found: re.Match[str]) -> dict[str, Any]:
     return {"path": "" if folder.lower() in _PLACES else folder}
 
 
+def _chart(found: re.Match[str]) -> dict[str, Any]:
+    kind = next((name for name in ("line", "pie") if name in found["kind"].lower()), "bar")
+    values = [float(each) for each in re.findall(r"-?\d+(?:\.\d+)?", found["values"])]
+    names = [f"{number}." for number in range(1, len(values) + 1)]
+    return {
+        "kind": kind,
+        "title": f"{len(values)} numbers",
+        "series": [{"name": "Numbers", "values": values}],
+        "labels": names,
+    }
+
+
 # They are tried in this order.
 WISHES = (
     Wish(
@@ -105,6 +118,16 @@ WISHES = (
         "I'll run that in the sandbox.",
         re.compile(r"```(?:python|py)[ \t]*\n(?P<code>.*?)```", re.DOTALL),
         lambda found: {"code": found["code"]},
+    ),
+    Wish(
+        "plot",
+        "I'll draw it.",
+        re.compile(
+            r"\b(?:draw|plot|make|show)\b(?P<kind>.{0,30})\b(?:chart|plot|graph)\b\D{0,30}?"
+            r"(?P<values>-?\d[-\d.,;\s]*(?:and\s+-?\d[\d.]*)?)",
+            re.IGNORECASE,
+        ),
+        _chart,
     ),
     Wish(
         "python_exec",
@@ -238,6 +261,9 @@ def _report(done: Done) -> str:
             return f"It is in `{path}` now."
     quoted = _QUOTED.get(done.call.name)
     body = _quote(done.result) if quoted else _fence(done.result)
+    if done.call.name == "plot":
+        # The line that shows the picture.
+        body = done.result.rpartition("\n\n")[2]
     return f"{quoted or f'`{done.call.name}` found:'}\n\n{body}"
 
 

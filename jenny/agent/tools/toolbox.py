@@ -9,6 +9,7 @@ Models sometimes send numbers as strings and lists as JSON text: an unambiguous 
 anything else is refused in words the model can act on.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import inspect
@@ -164,6 +165,8 @@ def _object(
 
 def _value(hint: Any, value: Any, place: str) -> Any:
     """Convert *value* to the hint's type, or raise ``ToolProblem``."""
+    if value is None and type(None) in get_args(hint):
+        return None
     hint = _without_none(hint)
     if get_origin(hint) is Literal:
         return _one_of(get_args(hint), value, place)
@@ -208,7 +211,8 @@ def _readings(hint: Any, value: Any) -> Iterator[Any]:
             yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if hint is float:
-            yield float(value)
+            with contextlib.suppress(OverflowError):
+                yield float(value)
         elif value == value // 1 and abs(value) < 2**53:
             yield int(value)
 
