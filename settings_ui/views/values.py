@@ -48,6 +48,8 @@ _MAIN = {
     "modelOverride",
     "contextWindowTokens",
     "idleCompactAfterMinutes",
+    "dictation",
+    "reading",
 }
 _RUNS = [row for row in _MEMORY if row not in _LIMITS and row not in _BUDGETS]
 

@@ -241,7 +241,7 @@ const STATES = { queued: "Waiting for a worker…", running: "Jenny is working�
 let state = status.dataset.state;
 let connected = true;
 
-function say(sentence, tone = "") {
+export function say(sentence, tone = "") {
   status.textContent = sentence || (connected ? STATES[state] : "Reconnecting…");
   status.dataset.tone = sentence ? tone : "";
   status.dataset.state = connected ? state : "lost";

@@ -180,6 +180,7 @@ def _frame(request: HttpRequest, workspace: Workspace, chat: Conversation | None
         "waiting_files": attachments.waiting_for(account, workspace, chat),
         "file_limits": attachments.limits_of(workspace),
         "most_files": attachments.MOST_FILES,
+        "voice": config.voice,
         "meter": meter_of(chat, config) if chat else None,
         "zone": account.time_zone,
         "prompt_notices": _prompt_notices(workspace, config, project),

@@ -226,6 +226,31 @@ class Attachments(Section):
     )
 
 
+class Voice(Section):
+    dictation: Literal["off", "device", "anywhere"] = setting(
+        "device", group="conversation",
+        label="Dictation",
+        choices={
+            "off": "Off",
+            "device": "Only on this device",
+            "anywhere": "Also through the browser's maker",
+        },
+        help="Most browsers send what the microphone hears to their maker. The button beside the "
+        "field says so, and does nothing, unless you allow it here.",
+    )
+    reading: Literal["off", "device", "anywhere"] = setting(
+        "device", group="conversation",
+        label="Reading answers aloud",
+        choices={
+            "off": "Off",
+            "device": "Only with voices of this device",
+            "anywhere": "Also with voices of the browser's maker",
+        },
+        help="Some voices of a browser send the text to its maker. The button below an answer is "
+        "there where the browser has a voice that may read.",
+    )
+
+
 class PresetConfig(Section):
     """A configured model preset; ``None`` or empty: the value for all models."""
 
@@ -297,6 +322,7 @@ class Privacy(Section):
 class Settings(Section):
     agents: Agents = Agents()
     attachments: Attachments = Attachments()
+    voice: Voice = Voice()
     snapshots: Snapshots = Snapshots()
     privacy: Privacy = Privacy()
 

@@ -36,6 +36,8 @@ def test_every_key_of_the_contract_has_its_row() -> None:
         "modelPresets.*.pictures",
         "modelPresets.*.thinking",
         "privacy.pauseModelCalls",
+        "voice.dictation",
+        "voice.reading",
     }
     assert wanted <= set(keys)
     assert set(BY_KEY) | {f"modelPresets.*.{name}" for name in PRESET_FIELDS} == set(keys)
