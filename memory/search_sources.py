@@ -8,6 +8,7 @@ from hashlib import blake2b
 from itertools import batched, islice
 from pathlib import Path
 
+from jenny.markdown.comments import blank_comments
 from jenny.search import Document, IndexBusy, Key, Passage
 from jenny.workspace import diffs, line_files, names, paths
 from jenny.workspace.content import MAX_TEXT_BYTES, read_text
@@ -128,7 +129,11 @@ class FileSource:
         reading = read_text(self._root, document.place)
         if reading.problem or reading.is_missing or "\0" in reading.text:
             return
-        yield from text_passages(reading.text, document.place)
+        text = reading.text
+        if document.kind == WIKI and document.place.lower().endswith((".md", ".markdown")):
+            # What a page hides from its readers is not found in it; lines keep their numbers.
+            text = blank_comments(text, is_page=True)
+        yield from text_passages(text, document.place)
 
 
 class ForgottenSource:

@@ -121,6 +121,8 @@ class Kind:
     view: View
     label: str
     media_type: str = PLAIN
+    # No browser shows it: it is served as a picture that was made of it.
+    is_converted: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -141,6 +143,8 @@ _BY_ENDING: dict[str, Kind] = {
     "gif": Kind("image", "Picture", "image/gif"),
     "webp": Kind("image", "Picture", "image/webp"),
     "avif": Kind("image", "Picture", "image/avif"),
+    **dict.fromkeys(("heic", "heif"), Kind("image", "Picture", "image/heic", is_converted=True)),
+    **dict.fromkeys(("tif", "tiff"), Kind("image", "Picture", "image/tiff", is_converted=True)),
     "bmp": Kind("image", "Picture", "image/bmp"),
     "ico": Kind("image", "Picture", "image/x-icon"),
     # Shown as a picture, a drawing runs no script; served raw, it is plain text.
@@ -154,6 +158,7 @@ _MARKS: dict[str, tuple[bytes, ...]] = {
     "image/gif": (b"GIF87a", b"GIF89a"),
     "image/webp": (b"RIFF",),
     "image/bmp": (b"BM",),
+    "image/tiff": (b"II*\0", b"MM\0*"),
     "image/x-icon": (b"\0\0\1\0",),
     "application/pdf": (b"%PDF-",),
 }
@@ -233,6 +238,8 @@ def kind_of(name: str, head: bytes) -> Kind:
         is_believed = marks is None or head.startswith(marks)
         if kind.media_type == "image/svg+xml":
             is_believed = looks_like_text(head) and b"<svg" in head.lower()
+        if kind.media_type == "image/heic":
+            is_believed = head[4:8] == b"ftyp"
         if is_believed:
             return kind
         return TEXT if looks_like_text(head) and head else BINARY

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jenny.markdown import front_matter
+from jenny.markdown.comments import blank_comments
 from jenny.markdown.link_context import Heading
 from jenny.text_normalisation import search_tokens
 from jenny.workspace import names as file_names
@@ -113,7 +114,8 @@ def parse_page(path: str, data: bytes, size: int, modified: float) -> Parsed:
         head.problem,
         head.aliases,
     )
-    return Parsed(entry, header.body[:BODY_CHARS])
+    # What a page hides from its readers is not found in it.
+    return Parsed(entry, blank_comments(header.body, is_page=True)[:BODY_CHARS])
 
 
 def read_entry(path: str, descriptor: int) -> Parsed:
@@ -205,7 +207,7 @@ def _plain(entry: os.DirEntry[str]) -> os.stat_result | None:
     return status if stat.S_ISREG(status.st_mode) else None
 
 
-VERSION = 5
+VERSION = 6
 _SCHEMA = (
     (
         "create table file (id integer primary key, wiki text not null, path text not null,"

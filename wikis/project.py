@@ -17,6 +17,7 @@ from pathlib import Path
 
 from jenny.agent.prompt import Block, framed, one_line
 from jenny.markdown import front_matter
+from jenny.markdown.comments import without_comments
 from jenny.text_normalisation import fold
 from jenny.workspace import names, paths
 from jenny.workspace import names as file_names
@@ -186,6 +187,8 @@ def _shown(wiki: Wiki, files: list[_File]) -> list[str]:
     for file in files:
         # A character has at most four bytes, so a larger file does not fit.
         text = _text(wiki, file.path) if file.size <= room * 4 else None
+        # What a page hides from its readers is not said to the model either.
+        text = text and without_comments(text, is_page=True)
         if text is None or len(text) > room:
             left.append(file)
             continue

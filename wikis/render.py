@@ -26,7 +26,10 @@ from wikis import names, pages
 from wikis.links import parse_address, parse_target, read_links
 from wikis.page_index import SEARCH_SECONDS, Index, WikiIndex
 
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+PICTURES = (
+    *(".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg"),
+    *(".heic", ".heif", ".tif", ".tiff"),
+)
 # What people write in a file's name and not in words.
 _FILE_NAME = re.compile(r"[-_/]|\.md$")
 _FIRST_HEADING = re.compile(r"\A\s*# [^\n]*(?:\n|\Z)")

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from jenny.markdown.comments import blank_comments
 from jenny.text_normalisation import search_tokens
 from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
@@ -126,6 +127,7 @@ def _snippet(
     except (WorkspaceError, OSError):
         return ()
     body = _HEADER.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n"), count=1)
+    body = blank_comments(body, is_page=True)
     best, most = "", 0
     for line in body.split("\n"):
         text = _BRACKETS.sub(r"\1", line).strip().lstrip("-*+> ")

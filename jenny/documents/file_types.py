@@ -126,7 +126,7 @@ def recognise_head(path: Path, name: str) -> FileType:
         return TYPES["zip"]
     if head.startswith(_OLE):
         return _old_office(path)
-    found = _by_mark(head)
+    found = _by_mark(head) or ("pdf" if _is_late_pdf(head, size, name) else "")
     return TYPES[found] if found else _text_type(path, name, head)
 
 
@@ -148,9 +148,17 @@ def _by_mark(head: bytes) -> str:
         return "bmp"
     if head[4:8] == b"ftyp" and head[8:12] in _BRANDS:
         return _BRANDS[head[8:12]]
-    if b"%PDF-" in head[:1024]:
+    if head.lstrip().startswith(b"%PDF-"):
         return "pdf"
     return "archive" if head[_TAR_MARK : _TAR_MARK + 5] == b"ustar" else ""
+
+
+def _is_late_pdf(head: bytes, size: int, name: str) -> bool:
+    """True for a PDF with other bytes before it, as some programs write, not for a text that only
+    speaks of the mark."""
+    if b"%PDF-" not in head[:1024]:
+        return False
+    return ending_of(name) == "pdf" or not _looks_like_text(head, size)
 
 
 def _zip_type(path: Path) -> FileType:

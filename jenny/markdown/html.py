@@ -244,7 +244,7 @@ def _image(page: _Page, token: Token) -> str:
     source = str(token.attrs.get("src", ""))
     description = _words(token.children or [])
     if is_picture(source):
-        return f'<img src="{escape(source)}" alt="{escape(description)}">'
+        return f'<img src="{escape(source)}" alt="{escape(description)}" loading="lazy">'
     near = page.around.picture(source) if page.around is not None else None
     if near is not None and page.affords(near):
         return _picture(near, description, "")

@@ -21,7 +21,7 @@ from jenny.agent.clock import MONTHS, WEEKDAYS
 from jenny.search.words import PREFIX, index_words
 from jenny.workspace.sqlite_cache import SqliteCache, is_busy, transaction
 
-VERSION = 4
+VERSION = 5
 # Passages, or removed documents, that are written in one transaction.
 _BATCH = 50
 # Pages of words that are merged in one transaction.

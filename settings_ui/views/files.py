@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from jenny.accounts.services.workspace_context import (
     WorkspaceErrorPage,
     get_workspace_context,
 )
+from jenny.documents.reader import BUSY, read_data
 from jenny.workspace import content, files, names, paths
 from jenny.workspace import content as contents
 from jenny.workspace.content import read_text
@@ -271,6 +273,8 @@ def can_edit(ctx: WorkspaceContext, path: str, kind: Kind, size: int) -> bool:
 
 
 CHUNK_BYTES = 256 * 1024
+# A larger picture is not converted.
+CONVERTED_BYTES = 100_000_000
 _PLAIN = frozenset(string.ascii_letters + string.digits + "._- ")
 # A file may hold anything: as a page it gets no script, no connection to this host, no frame;
 # styles inside a drawing are harmless.
@@ -288,11 +292,15 @@ LOCKED_IN: dict[str, Any] = {
 @csp_override(LOCKED_IN)
 @workspace_error_page
 def raw(request: HttpRequest, path: str) -> HttpResponseBase:
-    """Serve a file: pictures and PDF as such, everything else as plain text or bytes."""
+    """Serve a file: pictures and PDF as such, everything else as plain text or bytes. A picture
+    that no browser shows is served as one that was made of it."""
     ctx = get_workspace_context(request)
     place = paths.locate(ctx.files.root, path)
     with open(paths.open_file(place), "rb") as file:  # noqa: PTH123  (a descriptor, no path)
-        kind = file_browser.kind_of(place.parts[-1], file.read(file_browser.HEAD_BYTES))
+        head = file.read(file_browser.HEAD_BYTES)
+        kind = file_browser.kind_of(place.parts[-1], head)
+        if kind.is_converted:
+            return converted(head + file.read(CONVERTED_BYTES), place.parts[-1])
     is_shown = kind.view != "binary"
     return _bytes(place, kind.media_type, "inline" if is_shown else "attachment")
 
@@ -330,6 +338,17 @@ def _zip(ctx: WorkspaceContext, place: Place) -> HttpResponseBase:
     return named(response, name, "attachment")
 
 
+def converted(data: bytes, name: str) -> HttpResponse:
+    """Serve a picture that is made of one that no browser shows."""
+    found = read_data(data, name)
+    if not found.picture:
+        status = HTTPStatus.SERVICE_UNAVAILABLE if found.problem == BUSY else HTTPStatus.NOT_FOUND
+        return HttpResponse(found.problem, content_type=file_browser.PLAIN, status=status)
+    ending = found.picture_type.rpartition("/")[2]
+    response = HttpResponse(found.picture, content_type=found.picture_type)
+    return named(response, f"{name}.{ending}", "inline")
+
+
 def _bytes(place: Place, media_type: str, how: str) -> HttpResponseBase:
     descriptor = paths.open_file(place)
     size = os.fstat(descriptor).st_size
@@ -353,7 +372,7 @@ async def apart(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
             yield piece
 
 
-def named(response: StreamingHttpResponse, name: str, how: str) -> StreamingHttpResponse:
+def named[Response: HttpResponseBase](response: Response, name: str, how: str) -> Response:
     plain = "".join(char if char in _PLAIN else "_" for char in name)
     coded = quote(name, safe="")
     response["Content-Disposition"] = f"{how}; filename=\"{plain}\"; filename*=UTF-8''{coded}"

@@ -33,7 +33,7 @@ from memory.services import restores
 from settings_ui import file_browser
 from settings_ui.file_browser import shown
 from settings_ui.views import snapshots
-from settings_ui.views.files import LOCKED_IN, apart, named
+from settings_ui.views.files import CONVERTED_BYTES, LOCKED_IN, apart, converted, named
 from settings_ui.views.snapshots import SnapshotContext, workspace_error_page
 
 # Longer texts and folders are cut here.
@@ -69,6 +69,8 @@ def raw(request: HttpRequest, snapshot_id: str, path: str) -> HttpResponseBase:
     name = row.path.rpartition("/")[2]
     kind = file_browser.kind_of(name, head[: file_browser.HEAD_BYTES])
     keeps = "download" in request.GET or kind.view == "binary"
+    if kind.is_converted and not keeps and row.size <= CONVERTED_BYTES:
+        return converted(b"".join(_pieces(ctx, row)), name)
     media_type = file_browser.BYTES if keeps else kind.media_type
     response = StreamingHttpResponse(apart(_pieces(ctx, row)), content_type=media_type)
     response["Content-Length"] = str(row.size)

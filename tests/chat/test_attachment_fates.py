@@ -29,6 +29,7 @@ from jenny.chat.services import (
     shared_messages,
 )
 from jenny.chat.services.model_context import load_history
+from jenny.documents import reader
 from jenny.workspace import trash
 from jenny.workspace.errors import BackupRefused, WorkspaceError
 from memory.history.transcript import formatted
@@ -97,6 +98,29 @@ def test_other_versions_have_the_same_files(owner: Account) -> None:
     ]
     assert [row.form for row in new.attachments.all()] == ["picture", "text"]
     assert len(list((chat.workspace.root / "uploads").rglob("*.*"))) == 2
+
+
+def test_a_file_that_found_no_reader_is_read_when_it_is_sent(
+    owner: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """That others were being read is no fault of the file; still none, it goes by its path."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
+    chat = Conversation.objects.create(workspace=owner.current_workspace)
+    with reader._reader_slot(), reader._reader_slot():
+        late = taken(owner, chat, "note.txt", b"The code is 4711.")
+        assert reader.BUSY in late.problem
+        busy = Conversation.objects.create(workspace=owner.current_workspace)
+        rows = [taken(owner, busy, "note.txt", b"Another code.")]
+        message = send_message.accept_message(
+            busy, "Look", files=rows, start=lambda _: None
+        ).message
+        assert message.attachments.get().form == "path"
+    message = send_message.accept_message(chat, "Look", files=[late], start=lambda _: None).message
+    row = message.attachments.get()
+    assert (row.form, row.problem, row.label) == ("text", "", "Text")
+    assert "4711" in row.text
 
 
 def test_a_branch_has_the_files_too(owner: Account) -> None:

@@ -42,6 +42,23 @@ def test_the_text_of_each_kind_is_read(
     assert not file_types.is_mislabelled(file_types.recognise(tmp_path / name, name), name)
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "label"),
+    [
+        ("formats.txt", b"A PDF begins with %PDF-1.7.\n", "Text"),
+        ("formats.py", b'MARK = b"%PDF-"\n', "Text"),
+        ("plan.pdf", b"sent by a scanner\n" + files.pdf(["The boiler stays."]), "PDF"),
+        ("plan", b"\x00\x01\x02 noise\n" + files.pdf(["The boiler stays."]), "PDF"),
+        ("plan", b"\n" + files.pdf(["The boiler stays."]), "PDF"),
+    ],
+)
+def test_a_text_may_speak_of_pdf(tmp_path: Path, name: str, data: bytes, label: str) -> None:
+    """A PDF may have other bytes before it; a text that names its mark is none."""
+    found = read_file(files.store(tmp_path, name, data), name)
+    assert (found.label, found.problem) == (label, "")
+    assert ("boiler" in "".join(found.pages)) == (label == "PDF")
+
+
 def test_pages_are_read_from_one_on_and_as_many_as_fit(tmp_path: Path) -> None:
     """Of 500 pages only those that are wanted cost anything, and what follows is known."""
     place = files.store(tmp_path, "long.pdf", files.pdf([f"Page {n}" for n in range(1, 501)]))

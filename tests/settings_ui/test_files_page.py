@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.test import Client
+from PIL import Image
 
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, ProjectState
@@ -24,6 +25,7 @@ from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
 from settings_ui.file_browser import PURPOSES
 from settings_ui.services.accounts import delete_expired_files
+from tests.support import files as sample
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -371,6 +373,26 @@ def test_no_raw_file_can_run(
     assert "sandbox" in policy
     assert "allow-scripts" not in policy
     assert body(answer) == data
+
+
+@pytest.mark.parametrize("kind", ["heic", "tiff"])
+def test_a_picture_of_a_phone_or_scanner_is_shown_as_one_that_browsers_know(
+    client: Client, root: Path, kind: str
+) -> None:
+    """The page has a picture; the download is the file; a broken one is an answer of its own."""
+    data = sample.picture(kind)
+    (root / f"a.{kind}").write_bytes(data)
+    assert f'src="/files/raw/a.{kind}/"' in client.get(f"/workspace/a.{kind}").content.decode()
+    answer = client.get(f"/files/raw/a.{kind}/")
+    assert answer["Content-Type"] == "image/jpeg"
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    with Image.open(io.BytesIO(answer.content)) as image:
+        assert image.size == (640, 480)
+        red, *_ = image.convert("RGB").getpixel((5, 5))
+        assert red > 200
+    assert body(client.get(f"/files/download/a.{kind}/")) == data
+    (root / f"a.{kind}").write_bytes(data[:200])
+    assert client.get(f"/files/raw/a.{kind}/").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Show all wikis, a wiki, its folders and pages, and the content of sandboxed frames."""
 
-import re
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +17,7 @@ from wikis import feedback, graph, lint, names, pages, tree, wikis_block
 from wikis import render as rendering
 from wikis.links import parse_target
 from wikis.page_index import OTHERS_SECONDS, backlinks
+from wikis.preview import safe_preview
 from wikis.views import base_context
 from wikis.views.base_context import Opened, WikiContext, workspace_error_page
 
@@ -247,11 +247,6 @@ DIAGRAM: dict[str, Any] = {
     "sandbox": ["allow-scripts"],
 }
 
-# They make a browser look up or connect to a host, which no policy covers. The other element may
-# stand at the same places, has no end either, and does nothing.
-_HEADER_TAG = re.compile(r"<(?:link|meta)(?=[\s/>])", re.IGNORECASE)
-_WITHOUT_EFFECT = "<basefont"
-
 
 def frame_page(request: HttpRequest, language: str, source: str) -> HttpResponseBase:
     """Return the page in a frame; the caller has checked access."""
@@ -269,8 +264,7 @@ def _diagram(request: HttpRequest, source: str) -> HttpResponse:
 @xframe_options_sameorigin
 @csp_override(PREVIEW)
 def _preview(_request: HttpRequest, source: str) -> HttpResponse:
-    shown = _HEADER_TAG.sub(_WITHOUT_EFFECT, source)
-    response = HttpResponse(shown, content_type="text/html; charset=utf-8")
+    response = HttpResponse(safe_preview(source), content_type="text/html; charset=utf-8")
     # A name that a page mentions is not looked up.
     response["X-DNS-Prefetch-Control"] = "off"
     return response

@@ -333,6 +333,7 @@ def store(conversation: Conversation, rows: Sequence[Attachment]) -> None:
     zone = zone_of(config.agents.defaults.timezone or workspace.owner.time_zone)
     top = f"{within}/{uploads.FOLDER}" if within else uploads.FOLDER
     day = datetime.now(UTC).astimezone(zone).strftime("%Y-%m-%d")
+    _read_again(rows, limits_of(workspace))
     for row in rows:
         _store_file(files, top, f"{top}/{day}/{row.name}", row)
     _choose_forms(rows, limits_of(workspace).text_chars)
@@ -359,6 +360,23 @@ def _store_file(files: Files, top: str, target: str, row: Attachment) -> None:
             raise AttachmentRefused(message) from error
         if stored != path:
             _set_path(row, stored, is_own=True)
+
+
+def _read_again(rows: Sequence[Attachment], limits: Limits) -> None:
+    """Read the files that found no reader when they arrived, until one finds none again."""
+    for row in rows:
+        if BUSY not in row.problem:
+            continue
+        place = _place(row.account_id or 0, row.upload, "file")
+        if not place.exists():
+            continue
+        found = read_file(place, row.name, chars=max(limits.text_chars, 1))
+        if found.problem == BUSY:
+            return
+        facts = _facts(found, row.name)
+        Attachment.objects.filter(pk=row.pk, message=None).update(**facts)
+        for name, value in facts.items():
+            setattr(row, name, value)
 
 
 def _set_path(row: Attachment, path: str, *, is_own: bool) -> None:

@@ -8,8 +8,10 @@ from django.test import Client
 
 from jenny.markdown import limits, sections
 from jenny.markdown.blocks import Block, Environment, split
+from memory.search_sources import FileSource
 from tests.support.html import Seen
 from tests.wikis.conftest import get, put
+from wikis import project
 from wikis.render import EMBED_CHARS, EMBED_DEPTH, MOST_EMBEDS
 
 
@@ -183,6 +185,26 @@ def test_hostile_pages_stay_harmless_within_others(client: Client, root: Path) -
     assert "root:" not in text
 
 
+def test_what_a_page_hides_is_neither_found_nor_told_to_a_model(
+    client: Client, vault: Path, root: Path
+) -> None:
+    """Comments are out of the search of wikis and of everything, and out of a project's prompt."""
+    assert "Hive" in get(client, "/wiki/search/?q=oak")
+    assert "hive.md" not in get(client, "/wiki/search/?q=secret")
+    source = FileSource(root)
+    passages = [
+        "\n".join(passage.lines)
+        for document in source.documents()
+        for passage in source.passages(document)
+    ]
+    assert any("Oak" in text for text in passages)
+    assert not any("secret" in text for text in passages)
+    (vault / "AGENTS.md").write_text("# Guide\n")
+    block = project.project_block(root, project.read_project(root, "v"))
+    assert "Oak" in block.text
+    assert "secret" not in block.text
+
+
 def test_previews_of_pages_are_in_frames_that_reach_nothing(client: Client, root: Path) -> None:
     """HTML and SVG are shown without script, net, forms and session; their source stays text."""
     source = "<h1 onclick=x>Hi</h1><script>alert(1)</script>\n"
@@ -198,6 +220,26 @@ def test_previews_of_pages_are_in_frames_that_reach_nothing(client: Client, root
     assert "script" not in policy
     assert answer["X-Frame-Options"] == "SAMEORIGIN"
     assert client.get(frames[0][:-1]).status_code == 404
+
+
+def test_a_picture_that_draws_itself_without_end_is_bounded(client: Client, root: Path) -> None:
+    """Its parts are not drawn again; a picture that repeats a part now and then stays."""
+    bomb = (
+        "".join(f'<g id="a{n}">{f"""<use href="#a{n + 1}"/>""" * 10}</g>' for n in range(10))
+        + '<g id="a10"><path d="M0 0h1"/></g>'
+    )
+    stars = '<g id="s"><path d="M0 0h1"/></g>' + '<use href="#s"/>' * 60
+    shown = []
+    for inner in (bomb, stars):
+        source = f'<svg xmlns="http://www.w3.org/2000/svg">{inner}</svg>'
+        put(root, "v/wiki/index.md", f"```svg\n{source}\n```\n")
+        (frame,) = re.findall(
+            r'<iframe class="preview" src="([^"]*)"', article(get(client, "/wikis/v/"))
+        )
+        shown.append(get(client, frame))
+    assert "<use" not in shown[0]
+    assert "<unused" in shown[0]
+    assert shown[1].count("<use ") == 60
 
 
 def test_a_frame_is_found_without_rendering_its_page(
