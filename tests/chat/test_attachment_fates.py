@@ -18,6 +18,7 @@ from jenny.agent.messages import Image
 from jenny.chat import backup
 from jenny.chat.models import Attachment, Conversation, FileToDelete, Message, Turn
 from jenny.chat.services import (
+    attachment_pictures,
     attachments,
     branches,
     context_window,
@@ -129,7 +130,7 @@ def test_a_branch_has_the_files_too(owner: Account) -> None:
     new = branches.branch_off(message.conversation, message.pk)
     copied = new.messages.get(kind="user")
     assert [row.name for row in copied.attachments.all()] == ["photo.png", "note.txt"]
-    attachments.make_missing_pictures(new)
+    attachment_pictures.make_missing_pictures(new)
     assert [one.data for one in pictures(new)] == [
         one.data for one in pictures(message.conversation)
     ]
@@ -151,7 +152,7 @@ def test_a_backup_has_what_was_sent(owner: Account) -> None:
     found = chat.messages.get(kind="user").attachments.order_by("pk")
     assert [row.path for row in found] == [row.path for row in message.attachments.order_by("pk")]
     assert found[1].text == message.attachments.order_by("pk")[1].text
-    assert attachments.thumbnail_of(found[0])
+    assert attachment_pictures.thumbnail_of(found[0])
     assert len(pictures(chat)) == 1
 
 
@@ -485,12 +486,12 @@ def test_another_picture_at_the_path_is_not_what_was_sent(owner: Account) -> Non
     before = place.read_bytes()
     # Of the same size in bytes or smaller: the size alone must not tell.
     place.write_bytes(files.picture("png", (8, 8)))
-    attachments.make_missing_pictures(new)
+    attachment_pictures.make_missing_pictures(new)
     copied = Attachment.objects.get(pk=copied.pk)
-    assert attachments.thumbnail_of(copied) is None
+    assert attachment_pictures.thumbnail_of(copied) is None
     assert not pictures(new)
     place.write_bytes(before)
-    attachments.make_missing_pictures(new)
+    attachment_pictures.make_missing_pictures(new)
     (shown,) = pictures(new)
     assert (shown.width, shown.height) == (640, 480)
 
@@ -505,13 +506,13 @@ def test_a_picture_that_cannot_be_made_is_tried_once(
     (owner.current_workspace.root / row.path).write_bytes(broken)
     digest = hashlib.sha256(broken).hexdigest()
     Attachment.objects.filter(pk=row.pk).update(picture=None, thumbnail=None, digest=digest)
-    attachments.make_missing_pictures(message.conversation)
+    attachment_pictures.make_missing_pictures(message.conversation)
     assert not pictures(message.conversation)
     marks = owner.current_workspace.root / "started"
     program = owner.current_workspace.root / "program"
     program.write_text(f"#!/bin/sh\necho x >> {marks}\n")
     program.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(program))
-    attachments.make_missing_pictures(message.conversation)
-    assert attachments.thumbnail_of(Attachment.objects.get(pk=row.pk)) is None
+    attachment_pictures.make_missing_pictures(message.conversation)
+    assert attachment_pictures.thumbnail_of(Attachment.objects.get(pk=row.pk)) is None
     assert not marks.exists()

@@ -202,6 +202,7 @@ def test_embedded_picture() -> None:
     """A picture that the text itself holds is shown, when its format cannot carry a script."""
     assert Seen(render(f"![dot]({PNG})")).of("img", "src") == [PNG]
     assert Seen(render(f"![dot]({PNG})")).of("img", "alt") == ["dot"]
+    assert Seen(render(f"![dot]({PNG})")).of("img", "loading") == ["lazy"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ the workspace (in a project: of the project's folder), each content once.
 
 import contextlib
 import fcntl
-import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from jenny.chat.services.attachment_files import (
     note_for_deletion,
 )
 from jenny.documents import file_types
-from jenny.documents.reader import BUSY, Reading, read_data, read_file
+from jenny.documents.reader import BUSY, Reading, read_file
 from jenny.workspace import config as workspace_config
 from jenny.workspace import move_copy, names, retention, transactions, uploads
 from jenny.workspace.errors import (
@@ -44,7 +43,6 @@ from jenny.workspace.errors import (
     WriteFailed,
     reason_of,
 )
-from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.files import Workspace as Files
 from jenny.workspace.uploads import UploadPart
 from wikis import project as wiki_project
@@ -367,7 +365,7 @@ def _read_again(rows: Sequence[Attachment], limits: Limits) -> None:
     for row in rows:
         if BUSY not in row.problem:
             continue
-        place = _place(row.account_id or 0, row.upload, "file")
+        place = _waiting_path(row.account_id or 0, row.upload, "file")
         if not place.exists():
             continue
         found = read_file(place, row.name, chars=max(limits.text_chars, 1))
@@ -457,49 +455,6 @@ def copy_to(message: Message, source: Message) -> None:
         row._state.adding = True  # noqa: SLF001 - Django documents it for copies
         row.message, row.conversation_id = message, message.conversation_id
         row.save()
-
-
-# --- Pictures --------------------------------------------------------------------------------
-
-
-def thumbnail_of(row: Attachment) -> bytes | None:
-    """Return the small picture of an attachment; ``None``: it is none, or its file is gone."""
-    if row.is_picture and row.thumbnail is None:
-        _make_again(row)
-    return bytes(row.thumbnail) if row.thumbnail else None
-
-
-def make_missing_pictures(conversation: Conversation) -> None:
-    """Make the pictures that the model still sees and that came without them, from a backup."""
-    rows = Attachment.objects.filter(
-        conversation=conversation,
-        message__gte=conversation.context_from,
-        form=Attachment.Form.PICTURE,
-        picture=None,
-    )
-    for row in rows.select_related("workspace"):
-        _make_again(row)
-
-
-def _make_again(row: Attachment) -> None:
-    """Make the picture from the file, if that is still the one that was sent.
-
-    One that cannot be made is stored as empty, so that it is not tried in every turn.
-    """
-    try:
-        files = open_workspace(row.workspace.root, Actor("pipeline"))
-        data = files.read(row.path, limit=row.size).data
-    except (WorkspaceError, OSError):
-        return
-    if hashlib.sha256(data).hexdigest() != row.digest:
-        return
-    found = read_data(data, row.name)
-    if found.problem == BUSY:
-        return
-    row.picture, row.thumbnail = found.picture, found.thumbnail
-    if found.picture:
-        row.picture_type, row.width, row.height = found.picture_type, found.width, found.height
-    row.save(update_fields=["picture", "thumbnail", "picture_type", "width", "height"])
 
 
 def may_see() -> Q:

@@ -23,7 +23,7 @@ from jenny.broker import enqueue
 from jenny.chat.attachment_texts import AttachedFile
 from jenny.chat.models import Attachment, Conversation, Message, Turn
 from jenny.chat.services import model_context
-from jenny.chat.services.attachments import make_missing_pictures
+from jenny.chat.services.attachment_pictures import make_missing_pictures
 from jenny.chat.services.consolidation import after_turn
 from jenny.chat.services.context_trim import fitting, room_for
 from jenny.chat.services.context_window import meter

@@ -15,7 +15,7 @@ from jenny.accounts import access as accounts
 from jenny.accounts.services.workspace_context import WorkspaceErrorPage
 from jenny.chat import access
 from jenny.chat.models import Attachment
-from jenny.chat.services import attachments
+from jenny.chat.services import attachment_pictures, attachments
 from jenny.workspace.errors import WorkspaceError
 
 _STATUSES = WorkspaceErrorPage("Files", "files")
@@ -78,7 +78,7 @@ def remove(request: HttpRequest, attachment_id: int) -> HttpResponse:
 def thumbnail(request: HttpRequest, attachment_id: int) -> HttpResponse:
     """Send the small picture that was made of a file; no browser keeps it."""
     accounts.account(request)
-    data = attachments.thumbnail_of(_own(request, attachment_id))
+    data = attachment_pictures.thumbnail_of(_own(request, attachment_id))
     if data is None:
         raise Http404
     answer = HttpResponse(data, content_type="image/webp")

@@ -104,7 +104,7 @@ def test_a_chart_fits_light_and_dark_pages(call: Call, root: Path) -> None:
     style = drawing(root, "output/chart-cups.svg").find(f".//{SVG}style").text
     light, _, dark = style.partition("@media (prefers-color-scheme:dark)")
     assert ".background{fill:#ffffff}" in light
-    assert ".color-0{" in light
+    assert ".color-0," in light
     assert ".background{fill:#1f1c1a}" in dark
     assert ".color-0{" in dark
 
