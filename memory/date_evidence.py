@@ -6,140 +6,37 @@ import calendar
 import contextlib
 import datetime as dt
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from jenny.text_normalisation import case_key
+from memory import dates
 from memory.fact_units import Text, Unit, has_month, is_same_date
 
 type DatedTexts = Iterable[tuple[Text, Collection[dt.date]]]
 
 _WEEK_DAYS = 7
+_NEAR_DAYS = 45
+_DAY_ALONE = re.compile(
+    r"(?<![\d.])([12]?\d|3[01])(?:st\b|nd\b|rd\b|th\b|\.(?=\s?[–a-z])|日|\s–\s)"
+)
 _YEAR_NUMBER = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+# Seasons and feasts, by a month of theirs.
+_SEASONS = {
+    1: r"new year|neujahr|nouvel an|año nuevo|正月|新年",
+    2: r"winter|hiver|invierno|冬",
+    4: r"spring|easter|frühling|frühjahr|ostern|printemps|pâques|primavera|春",
+    7: r"summer|sommer|été|verano|夏",
+    10: r"autumn|herbst|automne|otoño|秋",
+    12: r"christmas|xmas|weihnacht\w*|noël|navidad|クリスマス|年末",
+}
+_SEASON_FORMS = {at: re.compile(form, re.IGNORECASE) for at, form in _SEASONS.items()}
 # Of a clause that runs on without end, so much is compared with others.
 MOST_UNITS = 60
 
-
-class DateEvidence:
-    """The days of the texts that a line rests on: of those that it cites, and of others."""
-
-    def __init__(
-        self, line: Text, cited: DatedTexts, shown: DatedTexts, *, is_translation: bool
-    ) -> None:
-        self._line = line
-        self._is_translation = is_translation
-        self._cited_days = [(text, day) for text, own in cited for day in own]
-        self._cited = [text for text, _ in cited]
-        self.days = self._cited_days + [(text, day) for text, own in shown for day in own]
-
-    @cached_property
-    def weekdays(self) -> frozenset[str]:
-        """The days of the week of the line's dates, and those that the texts count to."""
-        found = set()
-        for text, seen in self.days:
-            for row in find_stretches(text.source, seen):
-                found |= {day.weekday() for day in row.days()}
-            for date in self._line.words.dates:
-                year, month, day = map(int, date.split("-"))
-                with contextlib.suppress(ValueError):
-                    found.add(dt.date(year or seen.year, month, day).weekday())
-        return frozenset(f"day {number}" for number in found)
-
-    @property
-    def years(self) -> set[str]:
-        """The years that texts count to, or the year of an entry whose text names none."""
-        found: set[str] = set()
-        for text, seen in self.days:
-            rows = find_stretches(text.source, seen)
-            years = {str(year) for row in rows for year in row.years}
-            has_year = _YEAR_NUMBER.search(text.source)
-            found |= years or (set() if has_year else {str(seen.year)})
-        return found
-
-    def has_date(self, text: Text, date: str) -> bool:
-        """True when a text has a date; one without a year is the one next to the text's day."""
-        return any(
-            is_same_date(date, other) and self._is_near(text, date, other)
-            for other in text.words.dates
-        )
-
-    def _is_near(self, text: Text, date: str, other: str) -> bool:
-        year, month, day = map(int, date.split("-"))
-        if not year or not other.startswith("0-"):
-            return True
-        seen = [day for one, day in self.days if one is text] or [day for _, day in self.days]
-        return not seen or any(year in near_years(text.source, one, month, day) for one in seen)
-
-    def is_counted(self, date: str) -> bool:
-        """True when a date follows from a text and the day of its entry: "tomorrow", "in May"."""
-        year, month, day = map(int, date.split("-"))
-        said = {day for text in self._cited for day in text.words.dates}
-        has_day = any(re.fullmatch(rf"[1-9]\d*-{month}-\d+", one) for one in said)
-        if not day and not has_day:
-            near = self._cited_days or self.days
-            if any(
-                has_month(text, month)
-                and (not year or year in near_years(text.source, seen, month, 0))
-                for text, seen in near
-            ):
-                return True
-        return any(
-            self._is_meant(text, seen, (year or seen.year, month, day))
-            for text, seen in self.days
-            if self._is_translation or shared_weight(self._line, text) or not self._most_shared
-        )
-
-    def _is_meant(self, text: Text, seen: dt.date, date: tuple[int, int, int]) -> bool:
-        """True when a text of a day may mean a date: one that it counts to from that day or from a
-        date in it, the day of the week within a week, or the day itself, if it has no other."""
-        year, month, day = date
-        own = {one for one in map(_full_date, text.words.dates) if one}
-        starts = (seen, *own)
-        with contextlib.suppress(ValueError):
-            meant = dt.date(year, month, day)
-            has_weekday = f"day {meant.weekday()}" in text.keys
-            if has_weekday and any(abs((meant - one).days) <= _WEEK_DAYS for one in starts):
-                return True
-        stretches = [row for one in starts for row in find_stretches(text.source, one)]
-        if any(row.has(year, month, day) for row in stretches):
-            return True
-        if (year, month, day or seen.day) != (seen.year, seen.month, seen.day):
-            return False
-        # "Said on 30 November: due tomorrow" keeps what is counted and from where.
-        named = _weekdays_of(text) & _weekdays_of(self._line)
-        if is_dated_note(self._line.source, text.source, [unit.run for unit in named]):
-            return True
-        if not self._is_translation and shared_weight(self._line, text) < self._most_shared:
-            return False
-        has_another = text.words.dates or any(row.days() or not day for row in stretches)
-        return not has_another and not _weekdays_of(text)
-
-    @cached_property
-    def _most_shared(self) -> int:
-        return max((shared_weight(self._line, text) for text, _ in self.days), default=0)
-
-
-def shared_weight(line: Text, text: Text) -> int:
-    """The weight of the words that a text has of a line."""
-    units = [one for one in line.units if one.counts and not one.is_of_calendar]
-    return sum(one.weight for one in units[:MOST_UNITS] if text.knows(one))
-
-
-def _weekdays_of(text: Text) -> set[Unit]:
-    return {unit for unit in text.units if unit.key.startswith("day ")}
-
-
-def _full_date(date: str) -> dt.date | None:
-    """A date that has all its parts, and is one."""
-    with contextlib.suppress(ValueError):
-        return dt.date(*map(int, date.split("-")))
-    return None
-
-
 # The days that a text means when it counts from the day on which it was said.
-
 type _Unit = Literal["day", "month", "year"]
 
 _UNITS = {
@@ -155,7 +52,7 @@ _UNITS = {
 _SLACK = {1: 1, 7: 6, 30: 20, 365: 200}
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _NUMBER = r"(?P<n>\d{1,9}|an?|one|ein(?:em|er|en)?|una?|une)"
-_SHORT, _FAR_DAYS = 3, 300
+_SHORT, _FAR_DAYS, _WEEK = 3, 300, 7
 _AHEAD = re.compile(
     rf"\b(?:in|dans|en)\s(?:about\s)?{_NUMBER}\s(?P<u>{_UNIT})\b"
     rf"|(?<!\d)(?P<n2>\d{{1,9}})\s?(?P<u2>{_UNIT})後",
@@ -165,6 +62,14 @@ _BACK = re.compile(
     rf"\b{_NUMBER}\s(?P<u>{_UNIT})\sago\b"
     r"|\b(?:vor|hace|il y a)\s(?:about\s)?(?P<n1>\d{1,9}|eine[mr]?"
     rf"|una?|une)\s(?P<u1>{_UNIT})\b|(?<!\d)(?P<n2>\d{{1,9}})\s?(?P<u2>{_UNIT})前",
+    re.IGNORECASE,
+)
+# "A five-year warranty", "for 6 months", "8年".
+_LENGTH = re.compile(
+    r"(?<![\d.,])(?P<n>\d{1,3})[-\s]?(?:(?P<year>years?\b|jahre?n?\b|años?\b|ans\b|年(?!\d|月|生))"
+    r"|(?P<month>months?\b|monate?n?\b|meses\b|mois\b|[かヶカ]月)"
+    r"|(?P<week>weeks?\b|wochen?\b|semanas?\b|semaines?\b|週間)"
+    r"|(?P<day>days?\b|nights?\b|tagen?\b|tage\b|nächten?\b|días?\b|noches?\b|jours?\b|日間|泊))",
     re.IGNORECASE,
 )
 _MONTH, _YEAR = r"\s(?:month|monat(?:es|s)?)\b", r"\s(?:year|jahr(?:es|s)?)\b"
@@ -337,23 +242,30 @@ def _find_lengths(text: str) -> tuple[tuple[_Unit, int, int], ...]:
             days = _UNITS[case_key(next(v for key, v in parts.items() if key[0] == "u" and v))]
             length = sign * days * (int(number) if number.isdecimal() else 1)
             found.append(("day", length - _SLACK[days], length + _SLACK[days]))
+    for match in _LENGTH.finditer(text):
+        number = int(match["n"]) * (_WEEK if match["week"] else 1)
+        unit: _Unit = "year" if match["year"] else "month" if match["month"] else "day"
+        # The last day, or month, may be counted or not.
+        found += [(unit, number - (unit != "year"), number), (unit, -number, -number)]
     return tuple(found)
 
 
 _PAST = re.compile(
     r"\b(?:was|were|had|been|ago|last|since|went|bought|got|began|met|left|took|came|born|died"
-    r"|\w{2,}ed|war|waren|hatte|hatten|wurde|wurden|seit|\w*ge\w{3,}(?:t|en)|fue|était)\b"
+    r"|\w{2,}ed|war|waren|hatte|hatten|wurde|wurden|seit|depuis|desde|dal|sinds|\w*ge\w{3,}(?:t|en)|fue|était)\b"
     r"|(?:た|だ)(?:[。、がのま]|$)|以来|了",
     re.IGNORECASE,
 )
 # The further one of the dates before and behind a day may be so much further away.
-_ALIKE_FAR = 1.5
+_ALIKE_FAR = 2
 _MIDDLE = 15
 
 
 def near_years(text: str, said: dt.date, month: int, day: int) -> set[int]:
     """The years that a date without a year may mean that was said on a day: the one next to it; of
     two that are about as far away, or where the text tells of the past, the one before as well."""
+    if named := {said.year + at for at in _years_beside(text, month)}:
+        return named
     days: dict[int, int] = {}
     for year in (said.year - 1, said.year, said.year + 1):
         with contextlib.suppress(ValueError):
@@ -367,6 +279,24 @@ def near_years(text: str, said: dt.date, month: int, day: int) -> set[int]:
     return found
 
 
+@lru_cache(maxsize=4_000)
+def _years_beside(text: str, month: int) -> frozenset[int]:
+    """What year is said of a month, counted from this one: "March next year", "来年の3月"."""
+    names = "|".join(rf"{name}\b" for name, at in dates.MONTHS.items() if at == month)
+    names = f"{names}|(?<!\\d){month}月"
+    return frozenset(
+        ends[0]
+        for form, unit, ends in _COMPILED
+        if unit == "year"
+        and re.search(
+            rf"(?:{form.pattern})\s?の?,?(?:(?:in|im)\s)?(?:{names})"
+            rf"|(?<!\w)(?:{names})\s(?:of\s|des\s|de\s)?(?:{form.pattern})",
+            text,
+            re.IGNORECASE,
+        )
+    )
+
+
 _GAP = re.compile(r"[\s,;:(（、–—-]*(?=\d)")
 
 
@@ -377,3 +307,190 @@ def is_dated_note(line: str, text: str, weekdays: Iterable[str] = ()) -> bool:
     forms += [re.compile(re.escape(word)) for word in weekdays]
     kept = (found for form in forms if (found := form.search(line)))
     return any(not _GAP.match(line, found.end()) for found in kept)
+
+
+class DateEvidence:
+    """The days of the texts that a line rests on: of those that it cites, and of others."""
+
+    def __init__(
+        self, line: Text, cited: DatedTexts, shown: DatedTexts, *, is_translation: bool
+    ) -> None:
+        self._line = line
+        self._is_translation = is_translation
+        self._cited_days = [(text, day) for text, own in cited for day in own]
+        self._cited = [text for text, _ in cited]
+        self.days = self._cited_days + [(text, day) for text, own in shown for day in own]
+
+    @cached_property
+    def weekdays(self) -> frozenset[str]:
+        """The days of the week of the line's dates, and those that the texts count to."""
+        found = set()
+        for text, seen in self.days:
+            for row in find_stretches(text.source, seen):
+                found |= {day.weekday() for day in row.days()}
+            for date in self._line.words.dates:
+                year, month, day = map(int, date.split("-"))
+                with contextlib.suppress(ValueError):
+                    found.add(dt.date(year or seen.year, month, day).weekday())
+        return frozenset(f"day {number}" for number in found)
+
+    @property
+    def years(self) -> set[str]:
+        """The years that texts count to, or the year of an entry whose text names none."""
+        found: set[str] = set()
+        for text, seen in self.days:
+            rows = find_stretches(text.source, seen)
+            years = {str(year) for row in rows for year in row.years}
+            has_year = _YEAR_NUMBER.search(text.source)
+            found |= years or (set() if has_year else {str(seen.year)})
+            for date in text.words.dates:
+                year, month, day = map(int, date.split("-"))
+                found |= set() if year else set(map(str, near_years(text.source, seen, month, day)))
+            for month, season in _SEASON_FORMS.items():
+                if season.search(text.source):
+                    last = seen.year - (month > seen.month)
+                    found |= {str(last), str(last + 1)}
+        return found
+
+    def has_date(self, text: Text, date: str) -> bool:
+        """True when a text has a date; one without a year is the one next to the text's day."""
+        return any(
+            is_same_date(date, other) and self._is_near(text, date, other)
+            for other in (*text.words.dates, *_days_alone(text))
+        )
+
+    def _is_near(self, text: Text, date: str, other: str) -> bool:
+        year, month, day = map(int, date.split("-"))
+        if not year or not other.startswith("0-"):
+            return True
+        seen = [day for one, day in self.days if one is text] or [day for _, day in self.days]
+        return not seen or any(year in near_years(text.source, one, month, day) for one in seen)
+
+    def is_counted(self, date: str) -> bool:
+        """True when a date follows from a text and the day of its entry: "tomorrow", "in May"."""
+        year, month, day = map(int, date.split("-"))
+        said = {day for text in self._cited for day in text.words.dates}
+        has_day = any(re.fullmatch(rf"[1-9]\d*-{month}-\d+", one) for one in said)
+        if not day and not has_day:
+            near = self._cited_days or self.days
+            if any(
+                has_month(text, month)
+                and (not year or year in near_years(text.source, seen, month, 0))
+                for text, seen in near
+            ):
+                return True
+        return any(
+            self._is_meant(text, seen, (one, month, day))
+            for text, seen in self.days
+            for one in ([year] if year else range(seen.year - 1, seen.year + 2))
+            if self._is_translation or shared_weight(self._line, text) or not self._most_shared
+        )
+
+    def _is_meant(self, text: Text, seen: dt.date, date: tuple[int, int, int]) -> bool:
+        """True when a text of a day may mean a date: one that it counts to from that day or from a
+        date in it, the day of the week within a week, or the day itself, if it has no other."""
+        year, month, day = date
+        own = set(_full_dates(text, seen))
+        starts = (seen, *own, *(() if own else _first_days(text, seen)))
+        meant = _date(*date)
+        if meant and _has_weekday(text, meant, starts, _WEEK_DAYS - bool(own)):
+            return True
+        alone = {int(one) for one in _DAY_ALONE.findall(text.source)}
+        if meant and alone and not own:
+            # "On the 15th of next month", "from the 29th to the 4th".
+            rows = list(find_stretches(text.source, seen))
+            is_near = not rows and abs((meant - seen).days) <= _NEAR_DAYS
+            return day in alone and (is_near or any(row.has(*date) for row in rows))
+        stretches = self._stretches(text, starts, day)
+        if any(row.has(*date) for row in stretches):
+            return True
+        if any(has_month(text, at) for at in range(1, 13) if at != month):
+            return False
+        if day and has_month(text, month) and _is_third_of_month(text.source, day):
+            return year in near_years(text.source, seen, month, day)
+        return self._is_own_day(text, seen, date, stretches)
+
+    def _is_own_day(
+        self, text: Text, seen: dt.date, date: tuple[int, int, int], stretches: Sequence[Stretch]
+    ) -> bool:
+        year, month, day = date
+        week = dt.timedelta(_WEEK_DAYS)
+        near = {(one.year, one.month) for one in (seen - week, seen + week)}
+        if not day and not stretches and (year, month) in near:
+            return True
+        if (year, month, day or seen.day) != (seen.year, seen.month, seen.day):
+            return False
+        # "Said on 30 November: due tomorrow" keeps what is counted and from where.
+        named = _weekdays_of(text) & _weekdays_of(self._line)
+        if is_dated_note(self._line.source, text.source, [unit.run for unit in named]):
+            return True
+        if not self._is_translation and shared_weight(self._line, text) < self._most_shared:
+            return False
+        has_another = text.words.dates or any(row.days() or not day for row in stretches)
+        return not has_another and not _weekdays_of(text)
+
+    @staticmethod
+    def _stretches(text: Text, starts: Iterable[dt.date], day: int) -> list[Stretch]:
+        """What the text counts to. "Next year, on 12 June" is one day of it."""
+        is_dated = day and any(not one.endswith("-0") for one in text.words.dates)
+        found = (row for one in starts for row in find_stretches(text.source, one))
+        return [row for row in found if not (is_dated and row.years)]
+
+    @cached_property
+    def _most_shared(self) -> int:
+        return max((shared_weight(self._line, text) for text, _ in self.days), default=0)
+
+
+def shared_weight(line: Text, text: Text) -> int:
+    """The weight of the words that a text has of a line."""
+    units = [one for one in line.units if one.counts and not one.is_of_calendar]
+    return sum(one.weight for one in units[:MOST_UNITS] if text.knows(one))
+
+
+def _date(year: int, month: int, day: int) -> dt.date | None:
+    with contextlib.suppress(ValueError):
+        return dt.date(year, month, day)
+    return None
+
+
+def _first_days(text: Text, seen: dt.date) -> Iterator[dt.date]:
+    """The first days of the months that a text names."""
+    months = (at for at in range(1, 13) if has_month(text, at))
+    return (dt.date(one, at, 1) for at in months for one in near_years(text.source, seen, at, 0))
+
+
+def _has_weekday(text: Text, meant: dt.date, starts: Iterable[dt.date], most: int) -> bool:
+    is_named = f"day {meant.weekday()}" in text.keys
+    return is_named and any(abs((meant - one).days) <= most for one in starts)
+
+
+_THIRDS = (
+    (range(1, 12), r"early|beginning|start|anfang|principios|début|上旬|初"),
+    (range(10, 22), r"\bmid|mitte|mediados|mi-|中旬|半ば"),
+    (range(20, 32), r"\bend\b|\blate\b|ende\b|finales|fin\b|下旬|末"),
+)
+
+
+def _is_third_of_month(text: str, day: int) -> bool:
+    """True when a text says of what third of a month it speaks, and the day is one of that."""
+    return any(day in days and re.search(form, text, re.IGNORECASE) for days, form in _THIRDS)
+
+
+def _days_alone(text: Text) -> Iterator[str]:
+    """The days without a month of their own, in the months of the text: "from the 18th of December
+    to the 27th"."""
+    months = {date.split("-")[1] for date in text.words.dates}
+    days = _DAY_ALONE.findall(text.source)
+    return (f"0-{month}-{int(day)}" for month in months for day in days)
+
+
+def _weekdays_of(text: Text) -> set[Unit]:
+    return {unit for unit in text.units if unit.key.startswith("day ")}
+
+
+def _full_dates(text: Text, seen: dt.date) -> Iterator[dt.date]:
+    """The days that a text names, in the years that it may mean."""
+    for year, month, day in (map(int, date.split("-")) for date in text.words.dates):
+        for one in [year] if year else near_years(text.source, seen, month, day):
+            with contextlib.suppress(ValueError):
+                yield dt.date(one, month, day)

@@ -25,12 +25,12 @@ _UNITS: dict[str, tuple[tuple[str, int | Fraction], ...]] = {
     "minute": (
         (r"min(?:ute)?[ns]?|minuten|分(?!の)", 1),
         (r"h|hours?|hrs?|stunden?|時間", 60),
-        (r"days?|tage?n?|日(?:間)?", 1440),
-        (r"weeks?|wochen?|週(?:間)?", 10_080),
+        (r"days?|tage?n?|tägig\w*|日(?:間)?", 1440),
+        (r"weeks?|wochen?|wöch\w+|週(?:間)?", 10_080),
     ),
     "month": (
-        (r"months?|monate?n?|[かヶカ]月", 1),
-        (r"years?|jahre?n?|年(?:間)?", 12),
+        (r"months?|monate?n?|monatig\w*|[かヶカ]月", 1),
+        (r"years?|jahre?n?|jährig\w*|年(?:間)?", 12),
         (r"quarters?|quartale?n?", 3),
     ),
     "gram": ((r"g|grams?|gramm|グラム", 1), (r"kg|kilos?|キロ(?:グラム)?", 1000)),
@@ -59,6 +59,17 @@ _PLAIN = re.compile(r"(?<![\d.,:])(\d{1,3}(?:[.,]\d{3})+|\d{4,9})(?![\d:])")
 _HOUR = re.compile(
     r"\b(?:at|from|to|until|till|by|before|after|um|ab|von|bis|vor|nach|gegen)\s(\d{1,2})(?::(\d\d))?"
     r"(?!\s?(?:am\b|a\.m|:|\d|[.,]\d|%|days?|weeks?|months?|years?|tag|woche|monat|jahr))"
+)
+_CLOCK = re.compile(r"(?<!\d)(\d{1,2}):(\d\d)")
+_EVENING = re.compile(r"夜|晩|夕|午後")
+_HALF = re.compile(r"\bhalf\b(?! past)|\bhälfte\b|半[分額]|\bmitad\b|\bmoitié\b", re.IGNORECASE)
+_EVERY_MONTHS = re.compile(r"\b(?:every|alle) (\d) (?:months|monate)", re.IGNORECASE)
+_SHARES_OF_A_YEAR = (2, 3, 4, 6)
+_PARTS = re.compile(r"\d+")
+_RATIO = re.compile(
+    r"(?<![\d.,])(\d+)"
+    r"(?:\s?[:/]\s?|\s(?:zu|to|auf|over|a|sur|h|hours?(?: and)?|stunden?(?: und)?)\s|対|時間)"
+    r"(\d+)(?![\d.,])"
 )
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)?")
 _NOON, _MIDNIGHT = 12, 24
@@ -91,10 +102,16 @@ class DerivedNumbers:
     amounts: set[Amount] = field(default_factory=set)
     times: set[str] = field(default_factory=set)
     spans: set[str] = field(default_factory=set)
+    parts: set[str] = field(default_factory=set)
+    ratios: set[tuple[str, ...]] = field(default_factory=set)
 
     def has(self, number: str, own: Iterable[Amount]) -> bool:
         """True when a number of a line, of which *own* are the amounts, follows from the texts."""
         times = _TIME.findall(number)
+        if number.endswith("%") and number[:-1] in self.parts:
+            return True
+        if tuple(_PARTS.findall(number)) in self.ratios:
+            return True
         if number in self.spans or (times and self.times.issuperset(times)):
             return True
         found = _DIGITS.match(number)
@@ -109,12 +126,50 @@ def derive_numbers(texts: Iterable[tuple[Text, dt.date | None]]) -> DerivedNumbe
     found = DerivedNumbers()
     for text, said in texts:
         found.amounts.update(find_amounts(text.source))
-        for hour, minute in _HOUR.findall(text.source):
-            if int(hour) <= _NOON:
-                found.times.add(f"{(int(hour) + _NOON) % _MIDNIGHT}:{minute or '00'}")
+        # "60:40" where "60/40" was said.
+        found.parts.update(_PARTS.findall(text.source))
+        found.ratios.update(_RATIO.findall(text.source))
+        found.times.update(_later_times(text.source))
+        if _HALF.search(text.source):
+            found.spans.update(("50", "50%"))
+        for number in map(int, _EVERY_MONTHS.findall(text.source)):
+            if number in _SHARES_OF_A_YEAR:
+                found.spans.add(str(12 // number))
         if said and _SINCE.search(text.source):
             found.spans.update(_spans(text.source, said))
     return found
+
+
+# How often something happens, by the stretch in which it does.
+_RATES = {
+    "day": r"\b(?:daily|nightly|(?:per|a|every|each) (?:day|night|morning|evening)|täglich"
+    r"|(?:jede[nr]?|pro|am) (?:tag|nacht|morgen|abend)|al día|cada (?:día|noche)|par jour)\b"
+    r"|毎[日晩朝夜]|1?日に?\d回|日に\d",
+    "week": r"\b(?:weekly|(?:per|a|every|each) week|wöchentlich|(?:jede|pro|in der) woche"
+    r"|(?:a la|por|cada) semana|par semaine)\b|毎週|週に?\d回|週に\d",
+    "month": r"\b(?:monthly|(?:per|a|every|each) month|monatlich|(?:jeden|pro|im) monat"
+    r"|al mes|por mes|par mois)\b|毎月|月に?\d[回度]|月に\d",
+    "year": r"\b(?:yearly|annually|(?:per|a|every|each) year|jährlich|(?:jedes|pro|im) jahr"
+    r"|al año|par an)\b|毎年|年に?\d[回度]|年に\d",
+}
+_RATE_FORMS = {unit: re.compile(form, re.IGNORECASE) for unit, form in _RATES.items()}
+
+
+@lru_cache(maxsize=4_000)
+def find_rates(text: str) -> dict[str, str]:
+    """How often something happens in a text: the stretches, each with its words."""
+    found = ((unit, form.search(text)) for unit, form in _RATE_FORMS.items())
+    return {unit: match[0] for unit, match in found if match}
+
+
+def _later_times(text: str) -> Iterator[str]:
+    """The hours of an afternoon or evening that a text may mean."""
+    times = _HOUR.findall(text) + (_CLOCK.findall(text) if _EVENING.search(text) else [])
+    return (
+        f"{(int(hour) + _NOON) % _MIDNIGHT}:{minute or '00'}"
+        for hour, minute in times
+        if int(hour) <= _NOON
+    )
 
 
 def _spans(text: str, said: dt.date) -> Iterator[str]:

@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import Literal
 
 from jenny.text_normalisation import fold, is_unspaced
-from memory.date_evidence import MOST_UNITS, DateEvidence, shared_weight
-from memory.derived_numbers import derive_numbers, find_amounts
+from memory.date_evidence import MOST_UNITS, DateEvidence
+from memory.derived_numbers import derive_numbers, find_amounts, find_rates
 from memory.fact_units import (
     LABELS,
     Text,
@@ -29,8 +29,8 @@ from memory.fact_units import (
     has_date_parts,
     has_digits,
     is_compound,
-    is_script,
-    language_of,
+    is_model,
+    is_of_month,
     nearest_texts,
     plain_number,
     read_units,
@@ -43,10 +43,12 @@ from memory.fact_words import (
 )
 from memory.replaced_lines import find_lost, find_parted
 from memory.similarity_words import OPPOSITES
+from memory.text_languages import is_script, language_of
 from memory.turned_negations import find_turned
 from memory.word_groups import (
     cjk_frames,
     excluding,
+    find_abbreviated,
     find_excluded_unspaced,
     german_frames,
     is_kind_of,
@@ -57,9 +59,7 @@ from memory.word_groups import (
 type Kind = Literal["unfounded", "negation", "mixed", "lost", "contradicts", "permanent"]
 
 # Share of a line's words that must stand in what it rests on (docs/decisions/dream-tools.md).
-LINE_SHARE = 0.5
-# Share from which the only new word of a line may be another one for what was said.
-REWORDED_SHARE = 0.8
+LINE_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ _LITERAL = re.compile(
 # Of a line without end, so much is compared.
 _MOST_CHARS = 2_000
 _BRACKETS = ("(", "（")
-_SHORTEST_BEGINNING = 4
+# "OK" is no name in a Japanese line.
+_SHORTEST_SIGN = 2
 
 
 class _Ground:
@@ -227,7 +228,13 @@ class _Ground:
             if unit.is_person
             or unit.is_of_calendar
             or unit.run in names
-            or (self._language == "cjk" and unit.run.isascii() and unit.run[:1].isalpha())
+            or (is_model(unit.key) and any(map(is_model, self._whole.found)))
+            or (
+                self._language == "cjk"
+                and len(unit.run) > _SHORTEST_SIGN
+                and unit.run.isascii()
+                and unit.run[:1].isalpha()
+            )
         )
         return (*found, *self._strange_people()) if self._language == "cjk" else found
 
@@ -248,8 +255,9 @@ class _Ground:
         if not new or self.line.is_label(self.line.clauses.index(clause)):
             return ()
         known = [unit for unit in clause if unit.counts and self._stands(unit)][:MOST_UNITS]
-        is_new = _is_new(new, known) and not self._is_heading(clause, new)
-        if is_new and not self._may_be_reworded(clause, new, unknown):
+        # A single new word may be another one for what was said, or sum it up.
+        is_single = len(runs_of(new)) == 1 and self._language != "cjk"
+        if _is_new(new, known) and not is_single and not self._is_heading(clause, new):
             return runs_of(new)
         base = max(
             self._all,
@@ -312,29 +320,6 @@ class _Ground:
     def _unspaced_synonyms(self) -> frozenset[str]:
         return unspaced_synonyms(self.line.folded, self._whole.folded)
 
-    def _may_be_reworded(
-        self, clause: Sequence[Unit], new: Sequence[Unit], unknown: Collection[Unit]
-    ) -> bool:
-        """True when the only new word of a line may stand for one that was said and that the line
-        has not."""
-        if self._language == "de" and len({unit.run for unit in clause}) == 1:
-            # Every noun has a capital: one that stands alone may be a name.
-            begins = (word for word in self._whole.found if len(word) >= _SHORTEST_BEGINNING)
-            return new[0].key.startswith(tuple(begins))
-        counting = [unit for unit in self.line.units if unit.counts]
-        known = sum(unit.weight for unit in counting if unit not in unknown)
-        if known < REWORDED_SHARE * sum(unit.weight for unit in counting):
-            return False
-        is_only = len({unit.run for unit in (*unknown, *new) if not unit.is_loose}) == 1
-        base = max(self._all, key=lambda text: shared_weight(self.line, text), default=self._whole)
-        said = [unit for unit in base.units if _says_something(unit)]
-        return is_only and any(not self._has(unit) for unit in said)
-
-    def _has(self, unit: Unit) -> bool:
-        """True when the line has a word of a text, or another one for it."""
-        words = word_sets(self.line.source).all
-        return self.line.knows(unit) or any(words.has(word) for word in synonyms_of(unit.key))
-
     def _is_heading(self, clause: tuple[Unit, ...], new: Sequence[Unit]) -> bool:
         """True when one new word stands alone at the beginning or in brackets."""
         at = self.line.clauses.index(clause)
@@ -343,7 +328,12 @@ class _Ground:
 
     def _is_swapped(self, unit: Unit, base: Text) -> bool:
         """True when a line is a fact word for word, with one word in the place of another."""
-        if unit.is_loose:
+        # Of a compound ("水泳教室") the beginning says which; of a name it does not.
+        first = next(one for one in self.line.units if one.run == unit.run)
+        is_name = any(
+            one.run[0] == unit.run[0] and len(one.run) == len(unit.run) for one in base.units
+        )
+        if unit.is_loose or not (is_name or self._is_unknown(first)):
             return False
         own = list(filter(_says_something, self.line.units))
         sought = iter(base.units)
@@ -370,8 +360,14 @@ class _Ground:
             return False
         if self._stands(unit) or is_compound(unit.key, self._whole) or self._has_synonym(unit):
             return False
+        if fold(unit.run) in self._abbreviated:
+            return False
         near = (text for text in self._near_lines if text.knows(unit))
         return not any(self._is_about(text, unit) for text in near)
+
+    @cached_property
+    def _abbreviated(self) -> frozenset[str]:
+        return find_abbreviated(self.line.source, self._whole.source)
 
     def _stands(self, unit: Unit) -> bool:
         return self._whole.knows(unit)
@@ -387,25 +383,28 @@ class _Ground:
         return any(text.knows(one) for one in units)
 
     def _unknown_numbers(self) -> tuple[str, ...]:
-        found = self.line.words
-        if not found.numbers and not found.dates:
-            return ()
-        wrong = self._numbers_not_in(self._all)
-        return wrong and self._numbers_not_in(
-            (*self._all, *filter(self._is_about, self._near_lines))
-        )
+        near = (*self._all, *filter(self._is_about, self._near_lines))
+        return (self._numbers_not_in(self._all) and self._numbers_not_in(near)) or self._new_rate()
+
+    def _new_rate(self) -> tuple[str, ...]:
+        """How often the line says that something happens, where all that was said is another."""
+        said = {unit for text in self._all for unit in find_rates(text.source)}
+        found = find_rates(self.line.source)
+        return tuple(found.values()) if said and said.isdisjoint(found) else ()
 
     def _numbers_not_in(self, texts: Sequence[Text]) -> tuple[str, ...]:
         found = self.line.words
-        numbers = self._dates.years
+        numbers, other = self._dates.years, self._dates.years
         for text in texts:
             own = (*text.words.numbers, *date_parts(text.words.dates))
             numbers |= {plain_number(number) for number in own}
+            other |= {plain_number(number) for number in own if not is_of_month(text, number)}
         said = "\n".join(text.folded for text in texts)
         wrong = [
             n
             for n in found.numbers
-            if plain_number(n) not in numbers | {"1"} and not has_digits(said, n)
+            if plain_number(n) not in (numbers if is_of_month(self.line, n) else other) | {"1"}
+            and not has_digits(said, n, but_months=not is_of_month(self.line, n))
         ]
         if wrong:
             known = derive_numbers([*self._dates.days, *((text, None) for text in texts)])

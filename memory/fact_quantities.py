@@ -23,6 +23,11 @@ _PHRASES = {
     "kilometres": "km", "kilometers": "km", "kilometer": "km", "kilometern": "km",
     "kilometre": "km", "metres": "m", "meters": "m", "metern": "m", "kilograms": "kg",
     "kilos": "kg", "kilogramm": "kg", "litres": "l", "liters": "l", "litern": "l",
+    "noon": "12:00", "midday": "12:00", "midnight": "0:00", "mitternacht": "0:00",
+    "halbes jahr": "6 monate", "halben jahr": "6 monate", "new year's eve": "31 December",
+    "new year's day": "1 January", "christmas eve": "24 December", "christmas day": "25 December",
+    "silvester": "31. Dezember", "heiligabend": "24. Dezember", "neujahr": "1. Januar",
+    "nochevieja": "31 de diciembre", "nochebuena": "24 de diciembre",
     "euros": "euro", "eur": "euro", "dollars": "dollar", "percent": "%", "per cent": "%",
     "prozent": "%", "approx.": "about", "approximately": "about", "ca.": "about",
     "circa": "about", "roughly": "about", "geb.": "geboren", "min.": "minutes",
@@ -106,17 +111,44 @@ _TEENS = (
     )
     | {"seventy": 70, "eighty": 80, "ninety": 90, "siebzig": 70, "achtzig": 80, "neunzig": 90}
 )
+# "Sixtieth", "sechzigsten", "zwölften".
+_GREAT_ORDINAL = re.compile(
+    rf"\b({'|'.join([*_TEENS, *_TENS, 'elf', 'zwölf'])})(?:s?te[nrms]?|th)\b"
+    r"|\b(twent|thirt|fort|fift|sixt|sevent|eight|ninet)ieth\b",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(
     rf"\b(?:(?P<ten>{'|'.join(_TENS)})[- ](?P<one>{'|'.join(_ONES)})"
     rf"|(?P<ein>{'|'.join(_ONES)})und(?P<zig>{'|'.join(_TENS)})|(?P<teen>{'|'.join(_TEENS)}))\b",
     re.IGNORECASE,
 )
+# Words that say something else in the other languages.
+_NUMBERS_OF_ONE_LANGUAGE = {
+    "es": {"once": "11", "trece": "13", "catorce": "14", "quince": "15", "dieciséis": "16"},
+    "fr": {
+        "sept": "7",
+        "cent": "100",
+        "treize": "13",
+        "quatorze": "14",
+        "quinze": "15",
+        "seize": "16",
+    },
+}
+
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(NUMBERS)})\b(?!-)", re.IGNORECASE)
+# "Fünfjährig", "dreistündig", "Zweizimmerwohnung", "5-jährig", "five-year".
+_COMPOUND_NUMBER = re.compile(
+    rf"\b({'|'.join((*_ONES, *NUMBERS))}|\d+)(?:-(?=[a-z])"
+    r"|-?(?=(?:jähr|monat|wöch|täg|stünd|minüt|zimmer|köpf)\w))",
+    re.IGNORECASE,
+)
+_IN_LAW = re.compile(r"\b(\w+)[- ]in[- ]law\b", re.IGNORECASE)
+_MINUTES = re.compile(r"(?<=\d) min\b\.?", re.IGNORECASE)
 _FUSED = re.compile(
     r"(?<![\w.,:])(\d+(?:[.,:]\d+)?)(km|cm|mm|m|kg|g|mg|l|ml|h|min|s|am|pm|gb|mb|tb)\b",
     re.IGNORECASE,
 )
-_MERIDIEM = re.compile(r"\b(\d{1,2})(?::(\d\d))?\s?(a|p)\.?m\b\.?", re.IGNORECASE)
+_MERIDIEM = re.compile(r"\b(\d{1,2})(?:[:.](\d\d))?\s?(a|p)\.?m\b\.?", re.IGNORECASE)
 _O_CLOCK = re.compile(
     r"\b(\d{1,2})(?:[.:](\d\d))?\s?(?:uhr\b|o'clock|h\b(?=\s?\d\d\b|\b))", re.IGNORECASE
 )
@@ -125,7 +157,9 @@ _HOUR_DIGITS = 2
 _HALF_ENGLISH = re.compile(r"\bhalf past (\w+)\b", re.IGNORECASE)
 # "2.12." may be a version at the end of a sentence.
 _GERMAN_DATE = re.compile(
-    r"(\b(?:am|ab|vom|bis|zum|den|dem) |\w, )(\d{1,2})\.\s?(1[0-2]|0?[1-9])\.(?!\s?\d)"
+    r"((?<![\d.,])(?<!\d\s))([12]?\d|3[01])\.\s?(1[0-2]|0?[1-9])\.(?=\s?[,;)–\w])(?!\s?\d)|"
+    r"(\b(?:am|ab|vom|bis|zum|den|dem|ca\.|about) |[\w:] ?, |[:–] |\()"
+    r"(\d{1,2})\.\s?(1[0-2]|0?[1-9])\.(?!\s?\d)"
 )
 _GERMAN_MONTHS = [
     "Januar",
@@ -146,8 +180,16 @@ _PREFERRED_OVER = re.compile(
     r"\b((?:prefer|chose|pick|select|favour|favor)\w*\b[^,;.]*?) over\b", re.IGNORECASE
 )
 _NO_LONGER_FRENCH = re.compile(r"\b((?:ne\s|n')\w+) plus\b", re.IGNORECASE)
-_SIGNS = {"€": " euro ", "$": " dollar ", "～": "〜", "&": " and ", "≈": " about "}
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SIGNS = {"€": " euro ", "£": " pound ", "$": " dollar ", "～": "〜", "&": " and ", "≈": " about "}
+_FRACTIONS = {"½": "5", "¼": "25", "¾": "75"}
+_FRACTION = re.compile(r"(\d*)\s?([½¼¾])")
+# Two numbers and what is between them: "18–27 Dec", "10-12.30". Longer rows are dates or phones.
+_RANGE = re.compile(
+    r"(?<![\d.:/-])(\d{1,2}(?:[.:]\d\d)?)(\.?)\s?[-–—]\s?(\d{1,2}(?:[.:]\d\d)?)(?![\d:-])"
+)
+_THOUSANDS = re.compile(
+    r"(?<=\d),(?=\d{3}(?!\d))|(?<=\b\d)[ \xa0\u202f](?=\d{3}\b)|(?<=\b\d\d)[ \xa0\u202f](?=\d{3}\b)"
+)
 
 _KANJI = dict(zip("〇一二三四五六七八九", range(10), strict=True)) | {"零": 0, "両": 2, "两": 2}
 _COUNTERS = (
@@ -163,6 +205,10 @@ _CJK_DAY = re.compile("[（(]([月火水木金土日])[)）]")
 _CJK_SECOND_DAY = re.compile(r"(\d{1,2}月)(\d{1,2}日)([^\d月日]{1,4})(\d{1,2}日)")
 _CJK_EVERY_TWO = re.compile("隔(?=[週日月年])")
 _CJK_UNITS = {
+    "大晦日": "12月31日",
+    "元日|元旦": "1月1日",
+    "正午": "12:00",
+    "半年": "6か月",
     "キロメートル": "km",
     "キロ": "km",
     "メートル(?!法)": "m",
@@ -176,21 +222,26 @@ _CJK_UNITS = {
 
 @lru_cache(maxsize=8_000)
 def level_quantities(text: str, language: str = "") -> str:
-    """*language*: of the text (``memory.fact_units.language_of``)."""
+    """*language*: of the text (``memory.text_languages``)."""
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
+    text = _FRACTION.sub(lambda found: f"{found[1] or 0}.{_FRACTIONS[found[2]]}", text)
     text = _THOUSANDS.sub("", text)
+    text = _RANGE.sub(r"\1\2 – \3", text)
     if language == "cjk":
         return _level_unspaced(text)
-    if language == "es":
-        text = re.sub(r"\bonce\b", "11", text)
+    for word, number in _NUMBERS_OF_ONE_LANGUAGE.get(language, {}).items():
+        text = re.sub(rf"\b{word}\b", number, text)
     text = _NUMBER_SIGN.sub("number ", text)
     text = _HALF_GERMAN.sub(lambda found: _half(found, -1), text)
     text = _HALF_ENGLISH.sub(lambda found: _half(found, 0), text)
+    text = _GREAT_ORDINAL.sub(_great_ordinal, text)
     text = _NUMBER.sub(_number, text)
     text = _NUMBER_WORD.sub(lambda found: NUMBERS[case_key(found[0])], text)
     text = _TIMES.sub(_times, text)
-    text = _FUSED.sub(r"\1 \2", text)
+    text = _MINUTES.sub(" minutes", _FUSED.sub(r"\1 \2", text))
+    text = _COMPOUND_NUMBER.sub(_compound_number, text)
+    text = _IN_LAW.sub(r"\1inlaw", text)
     if language == "de":
         text = _GERMAN_DATE.sub(_german_date, text)
     if language in {"en", ""}:
@@ -215,8 +266,19 @@ def _number(found: re.Match[str]) -> str:
     return str(_TENS[case_key(ten)] + _ONES[case_key(one)])
 
 
+def _great_ordinal(found: re.Match[str]) -> str:
+    word = case_key(found[1] or f"{found[2]}y")
+    return str(_TEENS.get(word) or NUMBERS.get(word, word))
+
+
+def _compound_number(found: re.Match[str]) -> str:
+    number = case_key(found[1])
+    return f"{_ONES.get(number) or NUMBERS.get(number, number)} "
+
+
 def _german_date(found: re.Match[str]) -> str:
-    return f"{found[1]}{found[2]}. {_GERMAN_MONTHS[int(found[3]) - 1]}"
+    lead, day, month = found.groups()[:3] if found[2] else found.groups()[3:]
+    return f"{lead}{day}. {_GERMAN_MONTHS[int(month) - 1]}"
 
 
 def _times(found: re.Match[str]) -> str:
@@ -241,6 +303,7 @@ def _level_unspaced(text: str) -> str:
     text = re.sub("、(?=\\d)", "、 ", text)
     text = re.sub(r"(\d\.\d+)(?=[^\d\s.])", r"\1 ", text)
     text = _CJK_EVERY_TWO.sub("2", text)
+    text = re.sub(r"(\d{1,2})(?=\s?[–〜~-]\s?\d{1,2}月)", r"\1月", text)
     text = _KANJI_NUMBER.sub(lambda found: _kanji_number(found[0]), text)
     for unit, plain in _CJK_UNITS.items():
         text = re.sub(unit, plain, text)

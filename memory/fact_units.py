@@ -15,6 +15,7 @@ from jenny.text_normalisation import fold, fold_accents, is_unspaced
 from memory import dates
 from memory.fact_quantities import level_quantities
 from memory.fact_words import LIGHT_WEIGHT, Words, clauses_of, lemma_of, word_sets, words_of
+from memory.similarity_words import RELATIVES
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Unit:
 
     @property
     def is_role(self) -> bool:
-        return self.key in _ROLES or self.key.removesuffix("s") in _ROLES
+        return self.key.removesuffix("s").removesuffix("inlaw") in _ROLES or self.key in _ROLES
 
     @property
     def is_person(self) -> bool:
@@ -61,6 +62,10 @@ class Text:
     @property
     def units(self) -> Iterator[Unit]:
         return (unit for clause in self.clauses for unit in clause)
+
+    @property
+    def squeezed(self) -> str:
+        return re.sub(r"[\s-]", "", self.folded)
 
     @property
     def people(self) -> list[str]:
@@ -86,13 +91,16 @@ class Text:
 
     def knows(self, unit: Unit) -> bool:
         """True when it has the unit in any inflection."""
+        return unit.key in self.keys or self._has_form(unit)
+
+    def _has_form(self, unit: Unit) -> bool:
         key = unit.key
-        if key in self.keys:
-            return True
         if key.startswith("month "):
             return any(f"month {day.split('-')[1]}" == key for day in self.words.dates)
         if is_unspaced(key[0]):
             return key in self.folded or is_made_of(key, self.folded)
+        if is_model(key):
+            return key in self.squeezed
         if any(char.isdigit() for char in key):
             return not key.startswith("day ") and all(
                 part in self.folded for part in _CODE.findall(key)
@@ -104,6 +112,7 @@ class Text:
         )
 
 
+_MODEL = re.compile(r"[^\W\d]+\d{1,2}[a-z]?")
 _LABEL_UNITS, _COLONS = 2, (":", "：")
 _LABELS = """
     name job work works employer occupation profession home address residence resident city town
@@ -135,20 +144,30 @@ _CJK_LABELS = re.compile(
     "職業|仕事|住所|居住|在住|趣味|好物|家族|誕生日|名前|出身|勤務先|勤務|以前|現在|最近|当時|使用|予定|担当|時点|決定|先生|奏者|理由|回答|目標|目的|全部|全て|希望|方法|場所|時間|時期|経営|営業"
     "|ユーザー|利用者|本人|毎[年月週日]|[上中下]旬|一緒|場合|不可|不要|最初|最後|以外|除|用户|[主制有它起去在要只]|使用者|名称|地址|工作|爱好"
 )
-_ROLE_WORDS = """
-    mother father mum mom dad parent wife husband partner son daughter brother sister aunt uncle
-    niece nephew cousin grandmother grandfather granddaughter grandson friend boss colleague
-    mutter vater frau mann partnerin sohn tochter bruder schwester tante onkel nichte neffe oma opa
-    großmutter großvater enkel enkelin freund freundin chef chefin kollege kollegin
-    母 父 妻 夫 息 娘 兄 弟 姉 妹 祖 孫 叔 伯 友
-"""
-_ROLES = frozenset(map(fold_accents, _ROLE_WORDS.split()))
+# Whose name a person's place is; not what people are called together, or at work.
+_ROLES = (RELATIVES | frozenset("母父妻夫娘兄弟姉妹祖孫叔伯友")) - frozenset(
+    [
+        "child",
+        "kid",
+        "kids",
+        "children",
+        "kinder",
+        "eltern",
+        "parent",
+        "parents",
+        "ehefrau",
+        "ehemann",
+        "boss",
+        "chefin",
+        "coworker",
+    ]
+)
 _KANA = re.compile("[\u3041-\u30fa]")
 _KATAKANA = re.compile("[\u30a1-\u30fa\u30fc]{2,}")
 _HAN_RUN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff々]+")
 # Characters that count, or belong to dates.
 _HAN_COUNTERS = frozenset(
-    "年月日時分秒歳才匹人回個枚本冊円点番号第约前後以毎的万千百十一二三四五六七八九宛方製中用式系者先代込済付別側間等内外質社"
+    "年月日時分秒歳才匹人名回個枚本冊円点番号第约前後以毎的万千百十一二三四五六七八九宛方製中用式系者先代込済付別側間等内外質社"
 )
 _PARTICLES = frozenset("はがをにのでともへやかだよ")
 _VERB = re.compile("(?<!s)s$|ed$")
@@ -195,6 +214,7 @@ _DAYS = {
     for number, row in enumerate(_WEEKDAYS)
     for word in row.split()
 }
+_MONTHS = {fold_accents(word): month for word, month in dates.MONTHS.items()}
 _GERMAN_DAYS = ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")
 _CJK_DAY = re.compile("([月火水木金土日])曜日?|(?:周|星期|礼拜)([一二三四五六日天])(?![年月回次])")
 
@@ -243,8 +263,8 @@ def _spaced_units(words: Words, language: str, text: str) -> Iterator[Unit]:
             yield Unit(f"day {_GERMAN_DAYS.index(run)}", run, 2)
         elif day := _DAYS.get(word) or _DAYS.get(word.removesuffix("s")):
             yield Unit(day, run, 2)
-        elif is_capital and word in dates.MONTHS:
-            yield Unit(f"month {dates.MONTHS[word]}", run, 2)
+        elif is_capital and word in _MONTHS:
+            yield Unit(f"month {_MONTHS[word]}", run, 2)
         elif language == "de":
             # Every noun has a capital: it tells no name, but it tells the verbs.
             is_verb = not is_capital or (text.startswith(run) and bool(_GERMAN_VERB.search(word)))
@@ -307,6 +327,11 @@ def _names(text: str, clauses: Iterable[Sequence[Unit]], language: str) -> froze
     return frozenset(unit.run for clause in clauses for unit in clause if unit.is_name)
 
 
+def is_model(key: str) -> bool:
+    """True when a word names a model or a level: "t5" of "X-T5", "b1"."""
+    return bool(_MODEL.fullmatch(key))
+
+
 def _is_calendar(word: str) -> bool:
     return word in _DAYS or word.removesuffix("s") in _DAYS or word in dates.MONTHS
 
@@ -365,8 +390,18 @@ def _is_part(word: str, other: str) -> bool:
 
 def is_compound(word: str, text: Text) -> bool:
     """True when a word is made of two that the text has."""
-    known = [one for one in text.found if len(one) >= _SHORTEST_PART]
+    known = [
+        one
+        for one in text.found
+        if len(one) >= _SHORTEST_PART or text.words.spelled.get(one, "").isupper()
+    ]
     begins = [_stem(one) for one in known if word.startswith(_stem(one))]
+    if any(
+        len(one) < _SHORTEST_PART and word.startswith((*(b + one for b in begins),))
+        for one in known
+    ):
+        # "Hüft-OP", "Hüftoperation".
+        return True
     return any(
         _stem(other)[:_SHORTEST_STEM] in word[len(begin) - 1 :]
         and len(begin) + len(other) >= len(word) - _SHORTEST_PART
@@ -380,46 +415,6 @@ def _stem(word: str) -> str:
     return word[: max(_SHORTEST_PART, len(word) - 2)]
 
 
-_FUNCTION_WORDS = {
-    "en": "the is of and to with for has his her from at by not does was are since every from",
-    "de": "der die das und ist mit für im hat ein eine seit bei nicht kein keine am zu dem den vom "
-    "wird als auch ohne von beim gegen aus isst trinkt wohnt mag",
-    "es": "el los las una con por para es tiene del que vive",
-    "fr": "le les des une est avec pour dans sur qui du au chez",
-    "it": "il gli una è con per di che della",
-    "nl": "het een van met voor niet geen heeft",
-}
-_LANGUAGE_OF: dict[str, str] = {
-    word: language for language, row in _FUNCTION_WORDS.items() for word in row.split()
-}
-_WORD = re.compile(r"\w+")
-
-
-@lru_cache(maxsize=4_000)
-def language_of(text: str) -> str:
-    """The language of a text as far as its small words tell it, or else its script; empty: Latin
-    script, and nothing else is known."""
-    letters = [char for char in text if char.isalpha()]
-    if not letters:
-        return ""
-    if 3 * sum(map(is_unspaced, letters)) >= len(letters):
-        return "cjk"
-    scripts = [ord(char) >> 8 for char in letters if ord(char) >= 0x370]  # noqa: PLR2004 - behind Latin
-    if 2 * len(scripts) > len(letters):
-        return f"script {max(set(scripts), key=scripts.count)}"
-    found = [
-        _LANGUAGE_OF[word] for word in map(str.lower, _WORD.findall(text)) if word in _LANGUAGE_OF
-    ]
-    counted = sorted({(found.count(one), one) for one in found}, reverse=True)
-    if not counted or (len(counted) > 1 and counted[0][0] == counted[1][0]):
-        return ""
-    return counted[0][1]
-
-
-def is_script(language: str) -> bool:
-    return language == "cjk" or language.startswith("script")
-
-
 def plain_number(number: str) -> str:
     """A number without the ways in which it may be written: 07:40 and 7.40, 3rd and 3."""
     digits = re.sub(r"(?<=\d)(?:st|nd|rd|th|er|e|\.)$", "", number.strip("+%"))
@@ -430,10 +425,19 @@ def plain_number(number: str) -> str:
 _HALF_HOUR = re.compile(r"\bhalf (?:an )?hour|\bhalben? stunde|半時間")
 
 
-def has_digits(text: str, number: str) -> bool:
+def has_digits(text: str, number: str, *, but_months: bool = False) -> bool:
+    """*but_months*: not where they number a month of a Japanese text."""
     if number == "30" and _HALF_HOUR.search(text):
         return True
-    return number.isdigit() and bool(re.search(rf"(?<![\d.,]){number}(?![\d.,])", text))
+    end = r"[\d.,月]" if but_months else r"[\d.,]"
+    is_number = number.replace(".", "", 1).isdigit()
+    return is_number and bool(re.search(rf"(?<![\d.,]){re.escape(number)}(?!{end})", text))
+
+
+def is_of_month(text: Text, number: str) -> bool:
+    """True when a number of a Japanese text only numbers months."""
+    found = re.findall(rf"(?<![\d.]){re.escape(number)}(?!\d)(月?)", text.source)
+    return bool(found) and all(found)
 
 
 def date_parts(days: Iterable[str]) -> Iterator[str]:
@@ -450,8 +454,9 @@ def has_kana(text: Text) -> bool:
     return bool(_KANA.search(text.source))
 
 
+_WORD = re.compile(r"\w+")
 # Words that are months only with a capital.
-_NO_MONTHS = frozenset({"may", "march", "mar", "mars", "out"})
+_NO_MONTHS = frozenset({"may", "march", "mar", "out"})
 
 
 def has_month(text: Text, month: int) -> bool:

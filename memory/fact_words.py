@@ -27,9 +27,9 @@ _FUNCTION_WORDS = """
     an auf aus bei beim fuer für von vom mit nach seit bis um über ueber unter durch gegen
     als wie wenn weil aber oder doch nun jetzt noch schon derzeit aktuell heute eigentlich
     da dort hier dieser diese dieses diesen sich so sehr gerade mehr etwa heisst heißt
-    namens dessen deren whose usuario usuaria tiene tengo ha han fue ser son de del al con por
+    namens dessen deren whose usuario usuaria tiene tengo ha han fue ser de del al con por
     para en que se su sus lo utilisateur utilisatrice il elle a ont été être du au aux avec pour
-    par dans sur que qui se son sa ses ユーザー 用户 用戶
+    par dans sur que qui se sa ses ユーザー 用户 用戶
 """
 _SAYS_NOTHING = (
     frozenset(map(fold, _FUNCTION_WORDS.split())) | SMALL_WORDS | POSSESSIVES
@@ -67,7 +67,7 @@ _NOUN_NEGATIONS = """
 """
 _NEGATES_NOUN = frozenset(_NOUN_NEGATIONS.split())
 _CLAUSE = re.compile(
-    r"[,;:()（）、，；。.!?！？—–\n]+(?=\D|$)|\s+-\s+|\s(?=(?:and|but|und|aber|sondern|pero|y|mais|et)\s)"
+    r"[,;:()（）、，；。.!?！？—–\n]+(?=\D|$)|\s+-\s+|\s(?=(?:and|but|und|aber|sondern|pero|sino|y|mais|et)\s)"
     r"|(?<=ではなく)|(?<=じゃなく)|(?<=でなく)|(?<=ないが)|(?<=ますが)|(?<=るが)|(?<=たが)|(?<=だが)|(?<=[。！？；])",
     re.IGNORECASE,
 )
@@ -109,7 +109,9 @@ _IRREGULAR_ROWS = """
     men/woman women/foot feet/tooth teeth/mouse mice/person people /like enjoy love fond
     favourite favorite prefer/move relocate/job work/trip journey/reside live living/kid child /lead
     led/big large/flat apartment/doctor physician/car automobile/phone telephone/mom mother
-    mum/dad father/begin start/weekly week/daily day/monthly month/yearly year annual
+    mum/dad father/grandfather grandpa granddad/grandmother grandma
+    granny/grossvater opa/grossmutter oma/begin start/weekly week/daily day/monthly month
+    /yearly year annual
     /gehen ging gegangen geht/essen isst ass gegessen esse/trinken trank trinkt
     getrunken/lesen liest las gelesen/sprechen gespräch spricht sprach gesprochen/fahren fährt fuhr
     gefahren/ziehen zieht zog gezogen umgezogen umziehen/nehmen nimmt nahm genommen/geben

@@ -10,13 +10,13 @@ from memory.fact_units import (
     date_parts,
     has_digits,
     is_made_of,
-    language_of,
     nearest_texts,
     plain_number,
     read_units,
     runs_of,
 )
 from memory.fact_words import LIGHT_WEIGHT, word_sets
+from memory.text_languages import language_of
 
 type _Rows = Sequence[Sequence[tuple[Unit, str]]]
 
@@ -88,7 +88,9 @@ def _has_word(text: Text, name: str) -> bool:
 
 
 def _is_spoken_of(word: str, cited: Sequence[Text], spoken: str) -> bool:
-    return fold(word) in spoken or any(word in _numbers_in(text) for text in cited)
+    return fold(word) in spoken or any(
+        word in _numbers_in(text) or word in _days_in(text) for text in cited
+    )
 
 
 def _share_units(one: Text, other: Text) -> bool:

@@ -31,7 +31,7 @@ _UNITS = (
     "four vier cuatro quatre",
     "five fünf cinco cinq",
     "six sechs seis",
-    "seven sieben siete sept",
+    "seven sieben siete",
     "eight acht ocho huit",
     "nine neun nueve neuf",
     "ten zehn diez dix",
@@ -44,10 +44,11 @@ _MORE = {
     "40": "forty vierzig cuarenta quarante",
     "50": "fifty fünfzig cincuenta cinquante",
     "60": "sixty sechzig sesenta soixante",
-    "100": "hundred hundert cien ciento cent",
+    "100": "hundred hundert cien ciento",
     "1000": "thousand tausend mil mille",
 }
-# "once" is Spanish for eleven and an English word, so it is left out, as the articles are.
+# Words that say something else in another language ("once", "sept", "cent") are left out, as the
+# articles are; see ``memory.fact_quantities``.
 NUMBERS: Final = {
     word: number
     for number, row in [*((str(at), row) for at, row in enumerate(_UNITS)), *_MORE.items()]

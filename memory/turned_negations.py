@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from jenny.text_normalisation import fold_accents
 from memory.fact_units import LABELS, Text
 from memory.fact_words import LIGHT_WEIGHT, Words, WordSet, clauses_of, words_of
 
@@ -19,7 +20,8 @@ _LACK = re.compile(
 _PAST = re.compile(
     r"^\W*before\b|\bbefore(?=\W*$)"
     r"|\b(?:formerly|previously|used to|was|were|ago|former|früher|vorher|zuvor|davor|ehemals"
-    r"|war|waren|antes|avant|(?:until|bis)(?: \w+)? \d{4})\b|以前|前は|元",
+    r"|war|waren|originally|planned|ursprünglich|geplant|antes|avant"
+    r"|(?:until|bis)(?: \w+)? \d{4})\b|以前|前は|元|当初|から(?:変更|移)",
     re.IGNORECASE,
 )
 # What stands before something else is looked for once a line or sentence, which keeps the work
@@ -41,6 +43,33 @@ _CHANGE = re.compile(
     r"|dejó|mudó|arrêté|quitté)\b|引っ越|以前|やめ|売|辞め|ではな|じゃな|変わ|になった|乗り換|移行|切り替|から|[替換代][えわ]|変更|転[職校居勤]|卒業|退職",
     re.IGNORECASE,
 )
+# What does somebody harm may be written as what is to be avoided.
+_HARMS = re.compile(
+    r"\b(?:worse\w*|trigger\w*|distract\w*|tir(?:es|ing)|hurts?|difficult|hard"
+    r"|gives? \w+ (?:\w+ )?\w*(?:ache|aine|pain)s?|verschlimmer\w*|schlimmer"
+    r"|lenk\w+ .{0,12}ab|ermüd\w*|stör\w*|macht .{0,12}müde"
+    r"|schwer|sonst nicht)\b|悪化|疲れ|痛くな",
+    re.IGNORECASE,
+)
+# What ends, or goes on without: neither a denial nor the contrary of one.
+_ENDS = re.compile(
+    r"\b(?:unwanted|unwelcome|unerwünscht|verboten|forbidden|stop|paus|ceas|quit|cancel"
+    r"|suspend|drop|giv\w+ up|gave up|g[eo]ts? rid|rid of|aufhör|aufgeh|abgesetzt|absetz"
+    r"|kündig|gekündigt)|\w-free\b|→|->|やめ|辞め|休止|中止|停止|控え",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"\b(?:still|keeps?|continu\w+|weiterhin|nach wie vor|immer noch|sigue|toujours)\b"
+    r"|まだ|引き続き|続け",
+    re.IGNORECASE,
+)
+_EXCEPT = re.compile(
+    r"\b(?:außer|ausser|except|ausgenommen|sauf|salvo)\b|以外|除[いくき]", re.IGNORECASE
+)
+# "The trip goes not to Rome, but to Bari": the trip is not denied.
+_CONTRAST = re.compile(
+    r"([^.;]*?)\b(?:nicht|not|no)\b[^.;]*?\b(?:sondern|but|sino)\b", re.IGNORECASE
+)
 # In other languages verbs cannot be told.
 _WITH_VERBS = frozenset({"en", "de", "cjk"})
 
@@ -53,7 +82,11 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
     has_changed = any(_CHANGE.search(text.source) for text in texts)
     loose = {unit.key for unit in line.units if unit.is_loose and language in _WITH_VERBS}
     clauses = clauses_of(line.source)
-    is_denied = any(text.words.negated or _LACK.search(text.source) for text in texts)
+    is_denied = any(
+        text.words.negated
+        or any(form.search(text.source) for form in (_LACK, _ENDS, _ALLERGY, _HARMS))
+        for text in texts
+    )
     for at, (clause, words) in enumerate(clauses):
         if line.is_label(at):
             continue
@@ -61,6 +94,7 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
         is_past = bool(_PAST.search(f"{clauses[at - 1][0] if at else ''} {clause}"))
         is_over = has_changed and (is_past or bool(_NO_LONGER.search(clause)))
         rows = _weighty(words)
+        is_ending = bool(_ENDS.search(clause))
         is_allergy = any(_ALLERGY.search(word) for word in rows)
         changes = [(word, _state(words, word), _states(tiers, word)) for word in rows]
         # "No longer at Aqua, works at Ferrum": what is done there is not denied.
@@ -68,24 +102,27 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
             state in states and state != "unsure" and word not in loose
             for word, state, states in changes
         )
+        denied = [one for one, *how in changes if how[0] == "negated" and "negated" in how[1]]
         for word, state, states in changes:
             if is_held and word in loose:
                 continue
             if (state, states) == ("plain", {"negated"}):
                 # "Cannot eat nuts", "allergic to nuts": neither is a negation of the other.
                 is_turned = not is_past and (not is_allergy or bool(_ALLERGY.search(word)))
-                is_turned = is_turned and not _is_fragment(line, word, texts)
+                is_turned = is_turned and not (is_ending or _is_fragment(line, word, texts))
+                is_turned = is_turned and not any(_is_contrasted(text, word) for text in texts)
             else:
                 is_turned = (state, states) == ("negated", {"plain"}) and not is_over
+                is_turned = is_turned and not _stands_before(clause, word, denied)
+                is_turned = is_turned and not _follows(clause, word, texts)
             if is_turned and word != "曜日":
                 found.append(words.spelled.get(word, word))
         # "Tests should not come with it": nothing was denied at all.
         if words.negated and not is_denied and not is_over and not is_past and not is_allergy:
-            found += [
-                words.spelled.get(word, word)
-                for word in list(words.negated)[:2]
-                if words.negated[word]
-            ]
+            found += _spelled(words, [one for one in list(words.negated)[:2] if words.negated[one]])
+        if _GOES_ON.search(clause) and not is_ending and not words.negated:
+            ended = [one for one in rows if any(_has_ended(text, one) for text in texts)]
+            found += _spelled(words, [one for one in ended if one not in loose])
         # "Does not work at Ferrum": where something is not done.
         if not is_over and not loose.isdisjoint(words.negated):
             found += [
@@ -94,6 +131,53 @@ def find_turned(line: Text, tiers: Sequence[Sequence[Text]], language: str) -> t
                 if states == ["unsure", {"plain"}] and _is_name(words, word, line, language)
             ]
     return tuple(dict.fromkeys(found))
+
+
+def _spelled(words: Words, found: Sequence[str]) -> list[str]:
+    return [words.spelled.get(word, word) for word in found]
+
+
+def _follows(clause: str, word: str, texts: Sequence[Text]) -> bool:
+    """True when the denial of a word is an exception, or follows from what a text says."""
+    if _EXCEPT.search(clause):
+        return True
+    says_how = _ENDS.search(clause) or _ALLERGY.search(clause)
+    return not says_how and any(_may_be_denied(text, word) for text in texts)
+
+
+def _stands_before(clause: str, word: str, denied: Sequence[str]) -> bool:
+    """True when a word only says of what kind the thing is that is denied: "no slug pellets"."""
+    plain = fold_accents(clause)
+    return any(
+        re.search(rf"{re.escape(word)}\w{{0,2}}[\s-]{re.escape(one)}", plain) for one in denied
+    )
+
+
+def _may_be_denied(text: Text, word: str) -> bool:
+    """True when a text says that something ends, or is not tolerated: then there is none of it."""
+    return any(
+        (
+            (
+                _ENDS.search(clause)
+                or _HARMS.search(clause)
+                or (_ALLERGY.search(clause) and not _ALLERGY.search(word))
+            )
+            and WordSet(words.all).has(word)
+        )
+        or any(word in one and _ALLERGY.search(one) for one in words.all if one != word)
+        for clause, words in clauses_of(text.source)
+    )
+
+
+def _has_ended(text: Text, word: str) -> bool:
+    return any(
+        _ENDS.search(clause) and not words.negated and WordSet(words.all).has(word)
+        for clause, words in clauses_of(text.source)
+    )
+
+
+def _is_contrasted(text: Text, word: str) -> bool:
+    return any(WordSet(words_of(part).all).has(word) for part in _CONTRAST.findall(text.source))
 
 
 def _is_fragment(line: Text, word: str, texts: Sequence[Text]) -> bool:

@@ -384,10 +384,33 @@ def find_excluded_unspaced(text: str, said: str) -> tuple[str, ...]:
     found = []
     for row in CLASSES:
         if is_unspaced(row[0][0]):
-            new = [word for word in row if word in text and word not in said]
+            new = [word for word in row if word in text and not all(char in said for char in word)]
             if new and any(word in said for word in row):
                 found += new
     return tuple(found)
+
+
+_INITIALS = re.compile(r"\b([A-ZÄÖÜ]{2,5})(?:s|en)?\b")
+_SHORTENED = re.compile(r"\b([^\W\d]{1,5})\.")
+
+
+def find_abbreviated(line: str, said: str) -> frozenset[str]:
+    """The words of a line that abbreviate what was said ("PRs", "Str."), or spell it out."""
+    found: set[str] = set()
+    for text, other in ((line, said), (said, line)):
+        for match in _INITIALS.finditer(text):
+            words = re.search(
+                r"\b" + r"[^\W\d]*[\s-]+".join(match[1]) + r"[^\W\d]*", other, re.IGNORECASE
+            )
+            if words:
+                found |= {fold(match[0]), *re.split(r"[\s-]+", fold(words[0]))}
+            letters = r"\w*?".join(map(re.escape, match[1]))
+            if re.search(rf"\b(?=\w{{8}}){letters}", other, re.IGNORECASE):
+                # "SB" of "Selbstbeteiligung".
+                found.add(fold(match[0]))
+    spoken = fold(said).split()
+    shortened = map(fold, _SHORTENED.findall(line))
+    return frozenset(found | {one for one in shortened if any(w.startswith(one) for w in spoken)})
 
 
 # A name or a thing, "の", and a thing or a name.

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.evidence import Evidence, find_doubts, find_doubts_about_instructions
-from tests.memory.grounding_corpus import DAY, LANGUAGES, PARTS, read_examples
+from tests.memory.grounding_corpus import BLIND, DAY, LANGUAGES, PARTS, read_examples
 
 # Shares of the lines, of which some are new wordings that the rules were not made from. What is
 # strict may not be wrong; a word that stands for another one cannot be told in every case.
-MOST_ASKED, MOST_PASSED, MOST_STRICT_PASSED = 0.01, 0.07, 0.03
+MOST_ASKED, MOST_PASSED, MOST_STRICT_PASSED = 0.01, 0.08, 0.03
 STRICT = {"number", "name", "negation", "person", "date"}
 
 
@@ -28,6 +28,21 @@ def test_honest_lines_pass_and_wrong_ones_do_not(language: str) -> None:
     assert len(asked) <= max(1, MOST_ASKED * len(honest) + 1), asked
     assert len(passed) <= MOST_PASSED * len(wrong), passed
     assert sum(not row.doubts for row in strict) <= MOST_STRICT_PASSED * len(strict), passed
+
+
+def test_lines_that_the_rules_were_not_made_from_pass_as_well() -> None:
+    """Of honest lines written without a look at the rules, one in fourteen at most is asked about,
+    and of those with a wrong number, name, person, day or negation one in sixteen passes."""
+    languages = (*LANGUAGES, "other")
+    examples = [row for lang in languages for part in BLIND for row in read_examples(lang, part)]
+    honest = [row for row in examples if row.is_honest]
+    wrong = [row for row in examples if not row.is_honest]
+    strict = [row for row in wrong if row.kind in STRICT]
+    asked = [(row.lines, row.doubts) for row in honest if row.doubts]
+    passed = [row.lines for row in wrong if not row.doubts]
+    assert len(asked) <= len(honest) / 14, asked
+    assert len(passed) <= len(wrong) / 6, passed
+    assert sum(not row.doubts for row in strict) <= len(strict) / 16, passed
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from memory.history import fact_tags
 LANGUAGES = ("english", "german", "japanese")
 # In the order in which they were written; "other" languages have lines of two parts.
 PARTS = ("", "held_out", "unseen", "reworded", "second", "third", "fresh", "latest", "last")
+# Each was measured once before a rule was changed for it (docs/decisions/dream-tools.md).
+BLIND = ("blind_1", "blind_2", "blind_3")
 DAY = dt.date(2026, 11, 30)
 _FOLDER = Path(__file__).parent
 
