@@ -3,7 +3,7 @@ and other text files; for the person's own search also what is forgotten, and ol
 
 import datetime as dt
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from itertools import batched, islice
 from pathlib import Path
@@ -29,6 +29,7 @@ SKILL, WIKI, FILE = "skill", "wiki", "file"
 CHAT, PROJECT_CHAT = "chat", "project_chat"
 # For people alone: no tool of a model names these kinds.
 FORGOTTEN, VERSION, CHAT_VERSION = "forgotten", "version", "chat_version"
+TITLE = "title"
 # What is in files.
 KINDS = (HISTORY, ARCHIVED, MEMORY, SKILL, WIKI, FILE)
 _FILE_KINDS = (MEMORY, SKILL, WIKI, FILE)
@@ -39,6 +40,7 @@ _MOST_FILES = 50_000
 # The newest ones are searched.
 MOST_VERSIONS = 2_000
 _VERSION_LINES = 20
+_PDF = "%PDF-"
 # Results of tools are copies of what is searched anyway.
 _SKIPPED = ("output/tool-results/", "memory/archive/")
 
@@ -86,7 +88,7 @@ class ArchiveSource:
             else (archive.get(root, path) for kind, path in only if kind == ARCHIVED)
         )
         for row in filter(None, rows):
-            digest = _digest(f"{row.heading}\0{row.under}\0{row.text}")
+            digest = text_digest(f"{row.heading}\0{row.under}\0{row.text}")
             yield Document(ARCHIVED, row.path, f"{row.date} {row.id} {digest}")
 
     def passages(self, document: Document) -> Iterator[Passage]:
@@ -97,16 +99,21 @@ class ArchiveSource:
 
 
 class FileSource:
-    """Text files in parts of about a page, by their lines."""
+    """Text files in parts of about a page, by their lines; without those whose paths *left_out*
+    returns."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, left_out: Callable[[], Collection[str]] = tuple) -> None:
         self._root = root
+        self._left_out = left_out
 
     def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
         count = 0
+        left_out = self._left_out()
         for entry in self._entries(only):
             kind = _kind_of(entry.path)
             if kind is None or entry.kind != "file" or entry.size > MAX_TEXT_BYTES:
+                continue
+            if entry.path in left_out:
                 continue
             # Nothing can read a file whose name is no text.
             if names.unusable(entry.path):
@@ -128,6 +135,9 @@ class FileSource:
     def passages(self, document: Document) -> Iterator[Passage]:
         reading = read_text(self._root, document.place)
         if reading.problem or reading.is_missing or "\0" in reading.text:
+            return
+        # It may be made of characters alone.
+        if reading.text.startswith(_PDF):
             return
         text = reading.text
         if document.kind == WIKI and document.place.lower().endswith((".md", ".markdown")):
@@ -193,8 +203,11 @@ class VersionSource:
                     yield from passages_of(some, change.path, day)
 
 
-def sources(root: Path) -> tuple[HistorySource, ArchiveSource, FileSource]:
-    return HistorySource(root), ArchiveSource(root), FileSource(root)
+def sources(
+    root: Path, left_out: Callable[[], Collection[str]] = tuple
+) -> tuple[HistorySource, ArchiveSource, FileSource]:
+    """Return what is in files, but for those whose paths *left_out* returns."""
+    return HistorySource(root), ArchiveSource(root), FileSource(root, left_out)
 
 
 def text_passages(text: str, path: str) -> Iterator[Passage]:
@@ -271,7 +284,7 @@ def _kind_of(path: str) -> str | None:
     return WIKI if path.startswith("wikis/") else FILE
 
 
-def _digest(text: str) -> str:
+def text_digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 

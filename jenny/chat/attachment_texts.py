@@ -23,6 +23,12 @@ _HEAD = (
 _OWN_TAG = re.compile(r"<(?=[^\w<>]*(?:attachments?|context)\b)", re.IGNORECASE)
 # Kinds whose further pages ``read_file`` gives by number; a text goes on by lines.
 _BY_PAGE = "document"
+# Lines of an excerpt that are the program's.
+_PAGE = "--- page {number}{total} ---"
+_REST = "[The rest is not shown. {on}]"
+_MARKS = re.compile(
+    r"^(?:--- page \d+(?: of \d+)? ---|\[The rest is not shown\. .*\])$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,12 @@ def excerpt(
         shown, on = _first_lines("".join(pages), has_more=has_more, room=room)
     if not on:
         return Excerpt(shown, is_whole=True)
-    return Excerpt(f"{shown}\n[The rest is not shown. {on}]", is_whole=False)
+    return Excerpt(f"{shown}\n{_REST.format(on=on)}", is_whole=False)
+
+
+def without_marks(text: str) -> str:
+    """Return the text of an excerpt without the lines that were added to it."""
+    return _MARKS.sub("", text)
 
 
 def _first_pages(
@@ -155,7 +166,8 @@ def _first_pages(
     """Return the pages that fit, and how to read on; empty: that is all."""
     taken: list[str] = []
     for number, text in enumerate(pages, 1):
-        head = f"--- page {number}{f' of {page_count}' if page_count else ''} ---\n"
+        total = f" of {page_count}" if page_count else ""
+        head = f"{_PAGE.format(number=number, total=total)}\n"
         rest = room - len(head)
         if len(text) > rest:
             if taken:

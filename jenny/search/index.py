@@ -105,6 +105,7 @@ class Index:
         most: int = 20,
         seconds: float = 5.0,
         is_typed: bool = False,
+        is_begun: bool = False,
         is_quick: bool = False,
         days: tuple[str, str] = ("", ""),
     ) -> Results:
@@ -112,10 +113,11 @@ class Index:
 
         Only what is still there is returned, also when there was no time to look for changes.
         *is_typed*: the last word may be a beginning, and passages with all words are shown alone
-        when there are any. *is_quick*: while others bring the index up to date, or when much is
-        new, what it has is enough. *days*: the first and the last day, as 2026-12-04, or "".
+        when there are any. *is_begun*: each word may be a beginning. *is_quick*: while others bring
+        the index up to date, or when much is new, what it has is enough. *days*: the first and the
+        last day, as 2026-12-04, or "".
         """
-        parsed = parse_query(query, is_typed=is_typed)
+        parsed = parse_query(query, is_typed=is_typed, is_begun=is_begun)
         if not parsed.terms:
             return Results((), has_words=False)
         until = time.monotonic() + seconds

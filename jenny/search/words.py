@@ -118,11 +118,11 @@ def index_words(lines: Sequence[str]) -> list[str]:
     return [" ".join(_line_words(line, language)) for line in tokens]
 
 
-def parse_query(text: str, *, is_typed: bool = False) -> Query:
+def parse_query(text: str, *, is_typed: bool = False, is_begun: bool = False) -> Query:
     """Parse a question. Stop words count only when it has no others, and single digits when it
     has few: "room 7".
 
-    *is_typed*: its last word may be the beginning of one.
+    *is_typed*: its last word may be the beginning of one. *is_begun*: so may each of them.
     """
     plain = text[:QUERY_CHARS].replace("\0", " ")
     tokens = list(_tokens(plain))
@@ -143,8 +143,8 @@ def parse_query(text: str, *, is_typed: bool = False) -> Query:
         elif word in STOP_WORDS.get(language, ()) or (len(form) == 1 and form.isascii()):
             chosen = common
         term = _term(word, form, language)
-        is_last = begun is not None and (word, form) == begun[:2]
-        chosen.setdefault(_begun(term, form) if is_last else term)
+        may_begin = is_begun or (begun is not None and (word, form) == begun[:2])
+        chosen.setdefault(_begun(term, form) if may_begin else term)
     if len(terms) <= _FEW_WORDS:
         terms |= digits
     phrases = tuple(phrase for match in _PHRASE.finditer(plain) if (phrase := _phrase(match[1])))

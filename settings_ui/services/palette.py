@@ -2,26 +2,29 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote, urlencode
+from uuid import UUID
 
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from jenny.accounts.services.workspace_context import WorkspaceContext
 from jenny.chat.models import Conversation
 from jenny.chat.services import search as chat_search
 from jenny.chat.services.commands import COMMANDS
+from jenny.search.store import CANDIDATES
 from jenny.text_normalisation import search_tokens
 from memory import recall
-from memory.search_sources import FILE, MEMORY, SKILL, WIKI
+from memory.search_sources import FILE, MEMORY, SKILL, TITLE, WIKI
 from settings_ui.services import search
 from wikis import names
 
 # Offered of each kind, and of recent conversations when nothing is typed yet.
 _MOST, _RECENT = 5, 8
-# Conversations whose titles are looked at, newest first.
-_TITLES = 2_000
+# The newest titles are looked at themselves, as they may not be in the index yet.
+_NEWEST = 300
 _TITLE_CHARS = 90
 # Longer texts are for the page.
 QUERY_CHARS = 200
@@ -80,12 +83,12 @@ def choices(ctx: WorkspaceContext, query: str) -> list[Choice]:
     plain = query.replace("\0", " ").strip()[:QUERY_CHARS]
     if not plain:
         pages = [Choice("Page", *_page(name, title)) for name, title, _ in PAGES[:4]]
-        return [*islice(_conversations(ctx, ()), _RECENT), *pages]
+        return [*islice(_conversations(ctx, "", ()), _RECENT), *pages]
     words = _words(plain)
     if plain.startswith("/"):
         return [*_commands(plain), _everything(plain)]
     found = [
-        *islice(_conversations(ctx, words), _MOST),
+        *islice(_conversations(ctx, plain, words), _MOST),
         *islice(_pages(words), _MOST),
         *_lines(ctx, plain),
         *_files(ctx, words),
@@ -104,13 +107,36 @@ def _fits(words: Iterable[str], text: str) -> bool:
     return all(any(one.startswith(word) for one in there) for word in words)
 
 
-def _conversations(ctx: WorkspaceContext, words: tuple[str, ...]) -> Iterator[Choice]:
+def _conversations(ctx: WorkspaceContext, query: str, words: tuple[str, ...]) -> Iterator[Choice]:
+    """Yield conversations whose titles have the words: of the newest and of temporary ones, which
+    the index does not have or not yet, then those that it has; of each the newest first."""
     rows = Conversation.objects.filter(workspace=ctx.row).order_by("-active_at")
-    for pk, title, project in rows.values_list("pk", "title", "project")[:_TITLES]:
-        if _fits(words, f"{title} {project}"):
-            href = reverse("chat:conversation", args=[pk])
+    temporary = rows.filter(kind=Conversation.Kind.TEMPORARY)
+    fitting = (
+        row
+        for row in chain(_titles(rows[:_NEWEST]), _titles(temporary[:_NEWEST]))
+        if _fits(words, " ".join(row[1:]))
+    )
+    seen = set()
+    for pk, title, project in chain(fitting, _indexed(ctx, query, rows)):
+        if pk not in seen:
+            seen.add(pk)
             hint = f"project {project}" if project else ""
+            href = reverse("chat:conversation", args=[pk])
             yield Choice("Conversation", title or "Untitled", href, hint)
+
+
+def _titles(rows: QuerySet[Conversation]) -> Iterator[tuple[UUID, str, str]]:
+    yield from rows.values_list("pk", "title", "project")
+
+
+def _indexed(
+    ctx: WorkspaceContext, query: str, rows: QuerySet[Conversation]
+) -> Iterator[tuple[UUID, str, str]]:
+    limits: dict[str, Any] = {"most": CANDIDATES, "seconds": _SECONDS, "is_quick": True}
+    found = chat_search.search(ctx.row, query, (TITLE,), **limits, is_typed=True, is_begun=True)
+    if found.hits and not found.is_partial:
+        yield from _titles(rows.filter(pk__in=[hit.place for hit in found.hits]))
 
 
 def _page(name: str, title: str) -> tuple[str, str]:

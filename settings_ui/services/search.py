@@ -15,13 +15,15 @@ from django.urls import reverse
 from django.utils.dateformat import format as formatted
 
 from jenny.accounts.services.workspace_context import WorkspaceContext
-from jenny.chat.models import Conversation, Message
+from jenny.chat.models import Attachment, Conversation, Message
 from jenny.chat.services import search as chat_search
+from jenny.chat.services.conversation_sources import FILE_MARK, title_of
 from jenny.search import Hit, Results
 from jenny.search.store import CANDIDATES
 from jenny.search.words import QUERY_CHARS, mark_words
 from jenny.workspace import paths
 from jenny.workspace.errors import WorkspaceError
+from jenny.workspace.uploads import is_upload_path
 from memory import archive, files, line_edits, recall, search_sources
 from memory.archive import Archived
 from memory.facts import Fact, digests
@@ -37,6 +39,7 @@ from memory.search_sources import (
     MEMORY,
     PROJECT_CHAT,
     SKILL,
+    TITLE,
     VERSION,
     WIKI,
 )
@@ -49,7 +52,7 @@ __all__ = ["CANDIDATES", "KINDS", "QUERY_CHARS", "TIMES", "Days", "Row", "find",
 
 # The kinds that the page can be narrowed to.
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "chats": ("Conversations", (CHAT, PROJECT_CHAT)),
+    "chats": ("Conversations", (TITLE, CHAT, PROJECT_CHAT)),
     "history": ("History", (HISTORY,)),
     "memory": ("Memory", (MEMORY,)),
     "removed": ("Removed", (ARCHIVED,)),
@@ -65,6 +68,7 @@ TIMES: Mapping[str, tuple[str, int]] = {
     "year": ("Past 12 months", 365),
 }
 _NAMES = {
+    TITLE: "Conversation, by its title",
     CHAT: "Conversation",
     PROJECT_CHAT: "Conversation of a project",
     HISTORY: "History",
@@ -78,8 +82,11 @@ _NAMES = {
     CHAT_VERSION: "Another version of a conversation",
 }
 _IN_FILES = frozenset({MEMORY, SKILL, WIKI, FILE})
+_CHATS = frozenset({CHAT, PROJECT_CHAT})
 _SNIPPET_CHARS = 280
 _TITLE_CHARS = 80
+# Messages that a hit names for a file that was sent with several.
+_MOST_SENT = 3
 # Time for what the index lacks; a worker adds the rest.
 _SECONDS = 1.0
 
@@ -105,6 +112,8 @@ class Row:
     """A hit as the page shows it. *words*: its text in pieces, True for what was looked for.
 
     *when*: when it was said or, for a fact, when it was true. *note*: what became of it.
+    *sent_in*: title and address of messages that the file was sent with. *is_title*: the words are
+    the title.
     """
 
     kind: str
@@ -114,12 +123,17 @@ class Row:
     words: Pieces
     when: str = ""
     note: str = ""
+    sent_in: Sequence[tuple[str, str]] = ()
     is_forgotten: bool = False
+    is_title: bool = False
 
 
 def find(ctx: WorkspaceContext, query: str, kind: str, days: Days) -> tuple[Results, list[Hit]]:
     """Search the workspace of a person, who may see all of it."""
     kinds = KINDS[kind][1] if kind in KINDS else EVERYTHING
+    if days:
+        # A title was not said on a day.
+        kinds = tuple(one for one in kinds if one != TITLE)
     # The index knows no days of files: these are ranked apart, so that they displace nothing.
     parts = [[one for one in kinds if (one in _IN_FILES) == is_file] for is_file in (False, True)]
     found = [
@@ -140,10 +154,13 @@ def find(ctx: WorkspaceContext, query: str, kind: str, days: Days) -> tuple[Resu
     ranked = [hit for row in zip_longest(*(one.hits for one in best)) for hit in row if hit]
     # A line that a person took out is both removed and forgotten; its hit is marked.
     removed = {hit.passage.lines for hit in ranked if hit.kind == ARCHIVED}
+    # What was said in a conversation is no hit for the words of its title.
+    called = {hit.place for hit in ranked if hit.kind == TITLE}
     hits = [
         hit
         for hit in ranked
         if not (hit.kind == FORGOTTEN and hit.passage.lines in removed)
+        and not (hit.kind in _CHATS and hit.place in called and not any(hit.matches))
         and (not days or _is_within(ctx, hit, days))
     ]
     forms = frozenset[str]().union(*(one.forms for one in best))
@@ -228,6 +245,7 @@ class _Page:
     def row(self, hit: Hit) -> Row | None:
         """Return the hit as a row; ``None`` when it is gone meanwhile."""
         of_kind: Mapping[str, Callable[[Hit], dict[str, Any] | None]] = {
+            TITLE: self._title,
             CHAT: self._chat,
             PROJECT_CHAT: self._chat,
             CHAT_VERSION: self._chat,
@@ -253,17 +271,32 @@ class _Page:
             **{"is_forgotten": is_forgotten, **values},
         )
 
+    def _title(self, hit: Hit) -> dict[str, Any] | None:
+        chat = self._conversations.get(hit.place)
+        if chat is None:
+            return None
+        when = formatted(chat.active_at.astimezone(self.ctx.zone), "j F Y, H:i")
+        return {
+            "title": chat.title,
+            "href": _url(hit),
+            "when": f"last used {when}",
+            "note": _project(chat),
+            "is_title": True,
+        }
+
     def _chat(self, hit: Hit) -> dict[str, Any] | None:
         found = self._messages.get(hit.passage.anchors[hit.best])
         if found is None:
             return None
         said, chat = found
         when = formatted(said.astimezone(self.ctx.zone), "j F Y, H:i")
+        file = hit.passage.title.removeprefix(title_of(chat)).removeprefix(FILE_MARK)
+        attached = f"in the attached file {file}" if file else ""
         return {
             "title": chat.title or "Untitled",
             "href": _url(hit),
             "when": f"said {when}",
-            "note": f"in the project {chat.project}" if chat.project else "",
+            "note": " · ".join(filter(None, (attached, _project(chat)))),
         }
 
     def _entry(self, hit: Hit) -> dict[str, Any]:
@@ -333,7 +366,9 @@ class _Page:
             page = wikis.without_ending(path.removeprefix(f"{wikis.PAGES}/"))
             heading = search_sources.heading_of(hit.passage.title, hit.place)
             title = " › ".join(part for part in (name, page, heading) if part)
-        return {"title": title, "href": _url(hit), "when": self._changed(hit)}
+        sent_in = self._sent_in.get(hit.place, ())[:_MOST_SENT]
+        when = self._changed(hit)
+        return {"title": title, "href": _url(hit), "when": when, "sent_in": sent_in}
 
     def _changed(self, hit: Hit) -> str:
         day = _changed(self.ctx, hit.place)
@@ -358,6 +393,28 @@ class _Page:
             row.pk: (row.created_at, row.conversation)
             for row in rows.select_related("conversation")
         }
+
+    @cached_property
+    def _conversations(self) -> dict[str, Conversation]:
+        places = [hit.place for hit in self._of(TITLE)]
+        rows = Conversation.objects.filter(workspace=self.ctx.row, pk__in=places)
+        return {str(row.pk): row for row in rows}
+
+    @cached_property
+    def _sent_in(self) -> dict[str, list[tuple[str, str]]]:
+        """Title and address of the messages that files were sent with, the newest first."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        rows = Attachment.objects.filter(
+            workspace=self.ctx.row,
+            path__in={hit.place for hit in self._of(*_IN_FILES) if is_upload_path(hit.place)},
+            message__is_current=True,
+            conversation__deleted_at=None,
+        ).order_by("-message")
+        for row in rows.select_related("conversation"):
+            if row.conversation is not None:
+                url = reverse("chat:at", args=[row.conversation_id, row.message_id])
+                found.setdefault(row.path, []).append((row.conversation.title or "Untitled", url))
+        return found
 
     @cached_property
     def _items(self) -> dict[str, Archived]:
@@ -389,6 +446,10 @@ class _Page:
         rows = LineOrigin.objects.filter(workspace=self.ctx.row, digest__in=keys)
         first = rows.exclude(relation="removed").values_list("digest").annotate(Min("at"))
         return dict(first)
+
+
+def _project(chat: Conversation) -> str:
+    return f"in the project {chat.project}" if chat.project else ""
 
 
 def _url(hit: Hit) -> str:

@@ -86,6 +86,18 @@ def test_past_conversations_are_found(chats):
     assert reverse("chat:at", args=[chats["past"].pk, said.pk]) in reply
 
 
+def test_a_model_is_told_what_fits_best_within_a_budget(chats):
+    """However much has the words, a result takes about as many tokens, says how much it leaves
+    out, and that it may be asked again."""
+    for number in range(40):
+        say(chats["past"], f"Kayak number {number} " + "weighs a lot " * 70)
+    for tool in ("recall", "search_chats"):
+        told = call(chats["here"], tool, "What does the kayak weigh?")
+        assert "more are left out" in told
+        assert 4_000 < len(told) < 8_000
+        assert "look for each thing on its own" in told
+
+
 def test_nothing_of_projects_and_temporary_chats_is_found(chats):
     """Each keeps its own; a temporary chat is in no index at all."""
     say(chats["project"], "The kayak of the project is green")

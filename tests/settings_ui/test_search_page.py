@@ -1,124 +1,29 @@
 """One search finds everything that was said or written, says when, and leads to the place."""
 
-import contextlib
 import datetime as dt
-import html
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import psycopg
 import pytest
 from django.test import Client
 
 from jenny.accounts.models import Account
 from jenny.chat.models import Block, Conversation, Message, Turn
 from jenny.chat.services import branches, deletion, search
-from jenny.search.postgres import PostgresStore
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import commit_pending
 from memory import suppression
 from memory.history import log
 from memory.history.entries import NewHistoryEntry
 from tests.support.client import Client as Browser
-from tests.support.client import text_of
+from tests.support.search_page import BAD, DAY, found, hits_of, place, say, write
 from tests.support.stack import OWNER, PASSWORD
 from tests.support.waiting import wait_until
 
-DAY = dt.datetime(2026, 5, 3, 14, 5, tzinfo=dt.UTC)
 NOW = dt.datetime.now(dt.UTC)
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The index is kept in a file, or in a real PostgreSQL."""
-    search._indexes.clear()
-    if request.param == "sqlite":
-        return
-    url = request.getfixturevalue("new_database")()
-
-    @contextlib.contextmanager
-    def cursor() -> Iterator[Any]:
-        with psycopg.connect(url) as connection, connection.cursor() as found:
-            yield found
-
-    monkeypatch.setattr(search, "_store", lambda workspace: PostgresStore(workspace, cursor))
-
-
-@pytest.fixture
-def person(database: None, client: Client) -> Client:
-    """Ana's browser, with the index of one of the databases."""
-    return client
-
-
-def write(root: Path, path: str, text: str, when: dt.datetime | None = None) -> None:
-    """A file written by hand."""
-    file = root / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    if when is not None:
-        os.utime(file, (when.timestamp(), when.timestamp()))
-
-
-def say(ana: Account, said: str, answer: str = "", **values: Any) -> Message:
-    """A conversation with a message and its answer."""
-    chat = Conversation.objects.create(
-        workspace=ana.current_workspace, **{"title": "Boats", **values}
-    )
-    message = Message.objects.create(
-        conversation=chat, kind=Message.Kind.USER, text=said, created_at=DAY
-    )
-    if answer:
-        turn = Turn.objects.create(conversation=chat, state=Turn.State.DONE)
-        row = Message.objects.create(
-            conversation=chat, kind=Message.Kind.ANSWER, turn=turn, created_at=DAY
-        )
-        Block.objects.create(turn=turn, message=row, kind=Block.Kind.TEXT, text=answer)
-    chat.next_event_number()
-    return message
-
-
-def found(client: Client, query: str, **more: str) -> list[dict[str, str]]:
-    """The hits of a page: link, title, words, what is marked, and what is said of each."""
-    answer = client.get("/search/", {"q": query, **more})
-    assert answer.status_code == 200
-    return hits_of(answer.content.decode())
-
-
-def hits_of(page: str) -> list[dict[str, str]]:
-    hits = []
-    for one in re.findall(r"<li>\s*<p class=\"hit-title\">.*?</li>", page, re.DOTALL):
-        words = re.search(r'<p class="snippet"[^>]*>(.*?)</p>', one, re.DOTALL)
-        link = re.search(r'href="([^"]*)">(.*?)</a>', one, re.DOTALL)
-        hint = re.search(r'<p class="hint">(.*?)</p>', one, re.DOTALL)
-        assert words
-        assert link
-        assert hint
-        hits.append(
-            {
-                "href": html.unescape(link[1]),
-                "title": html.unescape(link[2]),
-                "words": html.unescape(re.sub("<[^>]*>", "", words[1])),
-                "marked": html.unescape("|".join(re.findall("<mark>(.*?)</mark>", words[1]))),
-                "hint": html.unescape(text_of(hint[1])),
-                "is_forgotten": "forgotten-mark" in one,
-            }
-        )
-    return hits
-
-
-def place(client: Client, href: str) -> str:
-    """The words of the page that a hit leads to; a part of it that the link names is there."""
-    answer = client.get(href, follow=True)
-    assert answer.status_code == 200, href
-    text = answer.content.decode()
-    target = answer.redirect_chain[-1][0] if answer.redirect_chain else href
-    if anchor := urlsplit(target).fragment:
-        assert f'id="{anchor}"' in text, href
-    return html.unescape(text_of(text))
 
 
 def everything(ana: Account, root: Path) -> dict[str, str]:
@@ -351,14 +256,6 @@ def test_the_search_follows_what_changes(person: Client, ana: Account, root: Pat
     assert found(person, "kayak") == []
 
 
-BAD = (
-    *("", " ", '"', '""""', "AND OR NOT NEAR(", "*", "-", "a* OR (b", "\0", "viola\0 NOT", "%"),
-    *("😀😀", "\u202eviola", "שלום עולם", "x" * 10_000, "viola " * 2_000, "' | ! & <-> \\"),
-    *("term:viola", '"viola" + ^ {a b}: c', "%s %d", "the of and", "<script>alert(1)</script>"),
-    " ".join(f"w{number}" for number in range(500)),
-)
-
-
 @pytest.mark.parametrize("query", BAD)
 def test_any_query_gives_hits_or_a_sentence(person: Client, root: Path, query: str) -> None:
     """Operators, signs, long, broken and foreign texts are words or nothing, and are escaped."""
@@ -455,56 +352,3 @@ def test_an_instance_on_postgresql_finds_a_conversation(
     assert hit["marked"].startswith("kayak")
     assert hit["href"].startswith(f"/chat/{chat}/at/")
     assert owner.get(quote(hit["href"])).status_code == 302
-
-
-def offered(client: Client, query: str) -> list[tuple[str, str, str]]:
-    """The palette's entries: title, kind with its hint, and address."""
-    page = client.get("/search/palette", {"q": query}).content.decode()
-    return [
-        (html.unescape(title), html.unescape(text_of(kind)), html.unescape(href))
-        for href, title, kind in re.findall(
-            r'<a role="option".*?href="([^"]*)".*?choice-title"[^>]*>(.*?)</span>(.*?)</a>', page
-        )
-    ]
-
-
-def test_the_palette_offers_places_of_every_kind(client: Client, ana: Account, root: Path) -> None:
-    """Conversations, pages, settings, files, wikis, commands and lines of memory; the last entry
-    searches everything. Each address is one that there is."""
-    chat = say(ana, "Hello", title="Médical bills").conversation
-    write(root, "USER.md", "- Sees the medical doctor in Ghent\n")
-    write(root, "wikis/medicine/wiki/pills.md", "# Pills\n")
-    write(root, "notes/medical.txt", "x\n")
-    kinds = {}
-    for query in ("medi", "appea", "removed", "pill", "forget", "backup"):
-        for title, kind, href in offered(client, query):
-            kinds[(kind.rpartition(" · ")[2], title)] = href
-            assert client.get(href.partition("#")[0]).status_code == 200, href
-    assert kinds["Conversation", "Médical bills"] == f"/chat/{chat.pk}/"
-    assert kinds["Page", "Settings: Appearance"] == "/settings/appearance/"
-    assert kinds["Page", "Removed from memory"] == "/memory/archive/"
-    assert kinds["Wiki", "medicine"] == "/wikis/medicine/"
-    assert kinds["Wiki page", "wiki/pills.md"] == "/wikis/medicine/pills.md"
-    assert kinds["File", "notes/medical.txt"] == "/workspace/notes/medical.txt"
-    assert kinds["Memory", "Sees the medical doctor in Ghent"].endswith("#line-1")
-    assert kinds["Command", "/forget"] == "/chat/#write=%2Fforget+"
-    assert offered(client, "medi")[-1][2] == "/search/?q=medi"
-
-
-def test_the_palette_begins_with_recent_conversations(client: Client, ana: Account) -> None:
-    """The newest first; of another account's there is none."""
-    for title in ("First", "Second"):
-        say(ana, "Hello", title=title)
-    assert [row[0] for row in offered(client, "")][:2] == ["Second", "First"]
-    other = Client(headers={"Sec-Fetch-Site": "same-origin"})
-    other.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))
-    assert all(kind != "Conversation" for _, kind, _ in offered(other, ""))
-
-
-@pytest.mark.parametrize("query", BAD)
-def test_the_palette_takes_any_words(client: Client, root: Path, query: str) -> None:
-    """There is always the entry that searches everything, but for nothing typed."""
-    answer = client.get("/search/palette", {"q": query})
-    assert answer.status_code == 200
-    assert b"<script>" not in answer.content
-    assert not query.replace("\0", "").strip() or "Search everything" in answer.content.decode()

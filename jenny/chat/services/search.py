@@ -6,10 +6,9 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -17,7 +16,6 @@ from uuid import UUID
 import redis
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Count, Max, QuerySet
 from django.urls import reverse
 
 from jenny.accounts.models import Workspace
@@ -25,20 +23,17 @@ from jenny.agent import tokens
 from jenny.agent.clock import zone_of
 from jenny.agent.prompt import one_line
 from jenny.broker import enqueue, redis_client
-from jenny.chat.models import Block, Conversation, Message
+from jenny.chat.models import Conversation
+from jenny.chat.services.conversation_sources import (
+    KINDS_OF_CONVERSATIONS,
+    ChatSource,
+    ChatVersionSource,
+    TitleSource,
+    files_of_temporary_chats,
+)
 from jenny.chat.services.model_context import Said, load_history, prompt_of
 from jenny.markdown.link_context import anchor
-from jenny.search import (
-    Document,
-    Hit,
-    Index,
-    IndexLost,
-    Key,
-    Passage,
-    PassageStore,
-    Results,
-    SqliteStore,
-)
+from jenny.search import Hit, Index, IndexLost, PassageStore, Results, SqliteStore
 from jenny.search.index import Source
 from jenny.search.postgres import PostgresStore
 from jenny.search.words import Term, index_words, parse_query
@@ -51,9 +46,9 @@ from memory.search_sources import (
     CHAT,
     CHAT_VERSION,
     PROJECT_CHAT,
+    TITLE,
     VERSION,
     VersionSource,
-    passages_of,
 )
 from memory.suppression import tombstones
 from memory.suppression.hide import visible_line
@@ -65,10 +60,6 @@ log = logging.getLogger(__name__)
 PERSONAL = (*search_sources.KINDS, CHAT)
 EVERYTHING = (*PERSONAL, PROJECT_CHAT)
 
-_KINDS: dict[str, str] = {Conversation.Kind.PERSONAL: CHAT, Conversation.Kind.PROJECT: PROJECT_CHAT}
-_SPEAKERS: dict[str, str] = {Message.Kind.USER: "You", Message.Kind.ANSWER: "Jenny"}
-# What is said after a longer pause is about something else.
-_PAUSE = dt.timedelta(hours=6)
 _KEPT_INDEXES = 16
 # The index of old versions, beside that of what there is.
 _VERSIONS = "-versions"
@@ -90,97 +81,6 @@ _SLICE_SECONDS = 3.0
 _TASK_SECONDS = 600
 _indexes: OrderedDict[tuple[Any, ...], Index] = OrderedDict()
 _indexes_lock = threading.Lock()
-
-
-class ChatSource:
-    """The conversations of a workspace, but for temporary ones."""
-
-    def __init__(self, workspace: UUID, zone: dt.tzinfo) -> None:
-        self._workspace = workspace
-        self._zone = zone
-
-    def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
-        rows = Conversation.objects.filter(workspace=self._workspace, kind__in=_KINDS)
-        if only is not None:
-            rows = rows.filter(pk__in=[pk for kind, pk in only if kind in _KINDS.values()])
-        for pk, kind, stamp in _stamped(rows):
-            yield Document(_KINDS[kind], str(pk), stamp)
-
-    def passages(self, document: Document) -> Iterator[Passage]:
-        chats = Conversation.objects.filter(pk=document.place)
-        about = chats.values_list("title", "project").first()
-        if about is None:
-            return
-        title = " ".join(part for part in about if part)
-        stretch: list[tuple[int, str]] = []
-        last = started = dt.datetime.max.replace(tzinfo=dt.UTC)
-        for pk, said_at, lines in _said(UUID(document.place)):
-            at = said_at.astimezone(self._zone)
-            if stretch and (at - last > _PAUSE or at.date() != started.date()):
-                yield from passages_of(stretch, title, started.date().isoformat())
-                stretch = []
-            if not stretch:
-                started = at
-            stretch += [(pk, line) for line in lines]
-            last = at
-        yield from passages_of(stretch, title, started.date().isoformat())
-
-
-class ChatVersionSource:
-    """The messages of each conversation that stand in versions which are not shown."""
-
-    def __init__(self, workspace: UUID, zone: dt.tzinfo) -> None:
-        self._workspace = workspace
-        self._zone = zone
-
-    def documents(self, only: Collection[Key] | None = None) -> Iterator[Document]:
-        # Only a conversation with another version has a branch.
-        rows = Conversation.objects.filter(
-            workspace=self._workspace, kind__in=_KINDS, branch__isnull=False
-        )
-        if only is not None:
-            rows = rows.filter(pk__in=[pk for kind, pk in only if kind == CHAT_VERSION])
-        for pk, _, stamp in _stamped(rows):
-            yield Document(CHAT_VERSION, str(pk), stamp)
-
-    def passages(self, document: Document) -> Iterator[Passage]:
-        chats = Conversation.objects.filter(pk=document.place)
-        about = chats.values_list("title", "project").first()
-        if about is None:
-            return
-        title = " ".join(part for part in about if part)
-        for pk, said_at, lines in _said(UUID(document.place), is_current=False):
-            day = said_at.astimezone(self._zone).date().isoformat()
-            yield from passages_of([(pk, line) for line in lines], title, day)
-
-
-def _stamped(rows: QuerySet[Conversation]) -> Iterator[tuple[UUID, str, str]]:
-    """Yield id and kind of conversations, and what differs when something was said or shown."""
-    # An import adds messages without an event.
-    said = rows.annotate(count=Count("messages"), newest=Max("messages__pk"))
-    for pk, kind, *stamp in said.values_list(
-        "pk", "kind", "event_number", "branch", "count", "newest", "title", "project"
-    ):
-        yield pk, kind, " ".join(map(str, stamp))
-
-
-def _said(chat: UUID, *, is_current: bool = True) -> Iterator[tuple[int, dt.datetime, list[str]]]:
-    """Yield the messages that are shown, or those that are not: id, time and lines, without
-    secrets."""
-    rows = (
-        Message.objects.filter(conversation=chat, kind__in=_SPEAKERS, is_current=is_current)
-        .order_by("pk", "blocks__pk")
-        .values_list("pk", "kind", "created_at", "text", "blocks__kind", "blocks__text", named=True)
-    )
-    for pk, group in groupby(rows, key=attrgetter("pk")):
-        first, *others = group
-        blocks = [
-            row.blocks__text for row in (first, *others) if row.blocks__kind == Block.Kind.TEXT
-        ]
-        text = redact("\n".join([first.text, *blocks])).text
-        if lines := [line for line in text.split("\n") if line.strip()]:
-            lines[0] = f"{_SPEAKERS[first.kind]}: {lines[0]}"
-            yield pk, first.created_at, lines
 
 
 def index_of(workspace: Workspace, part: str = "") -> Index:
@@ -355,6 +255,8 @@ def passage_url(row: FoundPassage) -> str:
     """Return the address of a passage, as near to its line as there is one."""
     if row.kind == search_sources.HISTORY:
         return reverse("chat:entry", args=[row.anchor])
+    if row.kind == TITLE:
+        return reverse("chat:conversation", args=[row.place])
     if row.kind in (CHAT, PROJECT_CHAT, CHAT_VERSION):
         return reverse("chat:at", args=[row.place, row.anchor])
     if row.kind == search_sources.MEMORY:
@@ -412,7 +314,9 @@ def forget_conversation(conversation: Conversation) -> None:
     """Remove a deleted conversation from the indexes."""
     place = str(conversation.pk)
     with contextlib.suppress(IndexLost):
-        index_of(conversation.workspace).remove([(kind, place) for kind in _KINDS.values()])
+        index_of(conversation.workspace).remove(
+            [(kind, place) for kind in (TITLE, *KINDS_OF_CONVERSATIONS.values())]
+        )
         versions = _store(f"{conversation.workspace_id}{_VERSIONS}")
         if versions.exists():
             versions.remove([(CHAT_VERSION, place)])
@@ -434,9 +338,13 @@ def _new_index(workspace: Workspace, part: str) -> Index:
     if part:
         sources = (VersionSource(workspace.root, zone), ChatVersionSource(workspace.pk, zone))
     else:
-        chats = ChatSource(workspace.pk, zone)
-        forgotten = search_sources.ForgottenSource(workspace.root)
-        sources = (*search_sources.sources(workspace.root), chats, forgotten)
+        left_out = partial(files_of_temporary_chats, workspace.pk)
+        sources = (
+            TitleSource(workspace.pk),
+            *search_sources.sources(workspace.root, left_out),
+            ChatSource(workspace.pk, zone),
+            search_sources.ForgottenSource(workspace.root),
+        )
     return Index(_store(f"{workspace.pk}{part}"), sources)
 
 

@@ -376,7 +376,7 @@ def _in_other_version(request: HttpRequest, chat: Conversation, message: Message
     context = {
         "conversation": chat,
         "message": message,
-        "said": said.prefetch_related("blocks").order_by("pk"),
+        "said": said.prefetch_related("blocks", "attachments").order_by("pk"),
         "rail": rail_of(accounts.account(request), chat.workspace),
     }
     return render(request, "chat/other_version.html", context)
