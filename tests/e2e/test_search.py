@@ -6,9 +6,11 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.chat.test_attachments import attach, number
 from tests.e2e.conftest import idle, new_words, only_for
 from tests.e2e.test_look import VIEWS, faults, options, overflow
 from tests.model_server import Gate, ModelServer, Say
+from tests.support import files
 from tests.support.browser import follow
 from tests.support.client import Client
 
@@ -151,6 +153,48 @@ def test_the_page_searches_while_one_types_and_leads_to_the_message(
     follow(page, page.locator(".hits a").first.click)
     expect(page).to_have_url(re.compile(f"/chat/{chat}/#m[0-9]+$"))
     expect(page.locator(".item:target")).to_contain_text("ocelot")
+
+
+def test_an_attached_file_is_found_where_it_was_sent(
+    signed_in: Callable[..., Page],
+    talk: Callable[[str], str],
+    owner: Client,
+    model_server: ModelServer,
+) -> None:
+    """The text of a document leads to its message, that of a text file to its line, which says in
+    which conversation it was sent; a replaced message shows its files."""
+    words, other = new_words(), new_words()
+    model_server.script("I see.", when=only_for(words))
+    data = {"plan.pdf": files.pdf(["The okapi enclosure"]), "list.txt": b"Hay\nOkapi salt\n"}
+    numbers = " ".join(number(attach(owner, name, one)) for name, one in data.items())
+    sent = owner.post("/chat/send", text=words, attachments=numbers)
+    chat = sent.json()["conversation"]
+    owner.answer(chat)
+    owner.post(f"/chat/{chat}/rename", title=f"Zoo {words}")
+    page = signed_in(**options(360, "dark"))
+    page.goto("/search/?q=okapi+enclosure")
+    hit = page.locator(".hits li")
+    expect(hit).to_have_count(1)
+    expect(hit).to_contain_text("in the attached file plan.pdf (PDF)")
+    follow(page, hit.get_by_role("link").click)
+    expect(page.locator(".item:target")).to_contain_text("plan.pdf")
+    page.goto("/search/?q=okapi+salt")
+    expect(hit).to_contain_text("sent in")
+    assert overflow(page) <= 0
+    assert not faults(page)
+    follow(page, hit.get_by_role("link", name=f"Zoo {words}").click)
+    expect(page.locator(".item:target")).to_contain_text("list.txt")
+    first = re.findall(r'id="m(\d+)"', owner.thread(chat))[0]
+    model_server.script("Again.", when=only_for(other))
+    owner.post(f"/chat/{chat}/edit/{first}", text=other)
+    owner.answer(chat)
+    page.goto(f"/chat/{chat}/at/{first}")
+    rows = page.get_by_role("list", name="Attached files").get_by_role("listitem")
+    expect(rows).to_have_count(2)
+    assert overflow(page) <= 0
+    assert not faults(page)
+    follow(page, rows.get_by_role("link", name="list.txt").click)
+    expect(page.get_by_role("main")).to_contain_text("Okapi salt")
 
 
 def test_a_replaced_message_is_found_and_its_version_shown(
