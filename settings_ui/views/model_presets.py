@@ -1,7 +1,7 @@
 """Settings → Models: presets, keys, and what each is used for."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -388,8 +388,9 @@ def _if_removed(workspace: Workspace, config: Config, name: str) -> list[str]:
     notes = []
     if uses and uses[0] != "Dream":
         left = {key: row for key, row in config.presets.items() if key != name}
-        values = {**config.values, "agents.defaults.model": ""}
-        rest = replace(config, presets=left, values=values)
+        defaults = config.agents.defaults.model_copy(update={"model": ""})
+        agents = config.agents.model_copy(update={"defaults": defaults})
+        rest = config.model_copy(update={"agents": agents, "presets": left})
         after = endpoints.choose(rest, "", origins, environment)
         model = "the demo model" if after.is_demo else f"{after.preset.model} ({after.name})"
         notes.append(
