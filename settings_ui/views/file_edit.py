@@ -30,6 +30,7 @@ from memory import archive
 from memory import files as memory_files
 from memory.errors import NotArchived, NotForgotten
 from memory.services import forgotten_facts
+from memory.suppression.write_rule import filter_forgotten
 from settings_ui import file_browser
 from settings_ui.views import files
 from settings_ui.views.files import workspace_error_page
@@ -152,18 +153,23 @@ def restore(request: HttpRequest, path: str) -> HttpResponseBase:
         old = past.file_as_of(path, version.sha)
     if old is None:
         raise FileMissing(f"{names.shown(path)} was not there then. Nothing was written.")
+    # What a person writes is no longer forgotten, but here they did not write those lines.
+    kept = filter_forgotten(ctx.files.root, path, old)
     then = f"{ctx.local(version.when):%-d %B %Y, %H:%M}"
     # A version of what stands there now, so that it is found again.
     commits.commit_pending(ctx.files.root)
     now = ctx.files.read(path) if ctx.files.exists(path) else None
-    if now and now.data == old:
-        messages.info(request, f"{path} is as it was on {then}; there was nothing to write.")
+    said = f"{path} is as it was on {then}"
+    if count := len(kept.left_out):
+        said += f", but for {count:,} line{'' if count == 1 else 's'} that you had forgotten"
+    if now and now.data == kept.data:
+        messages.info(request, f"{said}; there was nothing to write.")
         return redirect(files.address(path))
-    ctx.files.write(path, old, expect=now.version if now else None)
+    ctx.files.write(path, kept.data, expect=now.version if now else None)
     with suppress(WorkspaceError):
         commits.commit_pending(ctx.files.root)
     undo = reverse("memory_change", args=[ctx.run.removeprefix("page:")])
-    messages.success(request, f"{path} is as it was on {then} again.", extra_tags=undo)
+    messages.success(request, f"{said}.", extra_tags=undo)
     return redirect(files.address(path))
 
 

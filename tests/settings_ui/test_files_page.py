@@ -23,6 +23,7 @@ from jenny.workspace import trash
 from jenny.workspace.files import Actor, open_workspace
 from jenny.workspace.versions.commits import commit_pending
 from jenny.workspace.versions.history import open_history
+from memory.suppression import forget, list_tombstones
 from settings_ui.file_browser import PURPOSES
 from settings_ui.services.accounts import delete_expired_files
 from tests.support import files as sample
@@ -616,6 +617,22 @@ def test_a_version_of_a_tracked_file_is_restored(client: Client, root: Path) -> 
     assert file.read_text() == "- not yet in a version\n"
     assert client.post("/files/restore/notes.md/", form).status_code == 404
     assert client.post("/files/restore/USER.md/", {"version": "zzzz"}).status_code == 422
+
+
+def test_a_restored_version_brings_nothing_forgotten_back(client: Client, root: Path) -> None:
+    """A line that was forgotten since stays away and stays forgotten; the page says so."""
+    file = root / "USER.md"
+    file.write_text("- likes tea\n- owed Robin 40 crowns\n")
+    commit_pending(root)
+    with open_history(root) as past:
+        (then,) = past.log(limit=1)
+    forget(root, "owed Robin 40 crowns", Actor("browser"))
+    file.write_text("- likes coffee\n")
+    commit_pending(root)
+    done = client.post("/files/restore/USER.md/", {"version": then.sha}, follow=True)
+    assert file.read_text() == "- likes tea\n"
+    assert "but for 1 line that you had forgotten" in done.content.decode()
+    assert "owed Robin 40 crowns" in [row.text for row in list_tombstones(root)]
 
 
 def test_the_trash_is_tidied(client: Client, ana: Account, notes: Path) -> None:

@@ -348,7 +348,8 @@ def test_an_instance_on_postgresql_finds_a_conversation(
     owner = Browser(stack.url).login(OWNER, PASSWORD)
     chat = owner.begin("What does a kayak weigh?")
     owner.answer(chat)
-    (hit,) = hits_of(owner.get("/search/?q=kaya&kind=chats").text)
+    title, hit = hits_of(owner.get("/search/?q=kaya&kind=chats").text)
+    assert title["href"] == f"/chat/{chat}/"
     assert hit["marked"].startswith("kayak")
     assert hit["href"].startswith(f"/chat/{chat}/at/")
     assert owner.get(quote(hit["href"])).status_code == 302

@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +18,8 @@ from jenny.agent.tools.toolbox import Seen, Tool, ToolContext, ToolOutcome
 
 _CHILD = Path(__file__).with_name("chart_process.py")
 _SECONDS = 15
+# Between two looks at whether the run should end.
+_CHECK_SECONDS = 0.1
 _SERIES = 12
 _VALUES = 2_000
 _TEXT_CHARS = 120
@@ -90,7 +93,7 @@ def plot(
     if path and not path.lower().endswith(".svg"):
         raise ToolProblem("Nothing was drawn: the path must end in .svg.")
     context.check()
-    data = _drawn(chart)
+    data = _drawn(context, chart)
     path = path or _free_path(context, chart.title, data)
     old = existing(context, path)
     if old is not None and old.data and old.data != data:
@@ -186,23 +189,34 @@ def _free_path(context: ToolContext, title: str, data: bytes) -> str:
     return f"output/chart-{name}-{hashlib.sha256(data).hexdigest()[:8]}.svg"
 
 
-def _drawn(chart: Chart) -> bytes:
+def _drawn(context: ToolContext, chart: Chart) -> bytes:
     order = asdict(chart) | {"description": _description(chart)}
-    try:
-        # Without environment, which has secrets.
-        done = subprocess.run(  # noqa: S603 - our own file, no shell
-            [sys.executable, "-I", str(_CHILD)],
-            input=json.dumps(order).encode(),
-            capture_output=True,
-            env={},
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ToolProblem("Nothing was drawn: it took too long. Use fewer values.") from error
-    if done.returncode:
+    sent: bytes | None = json.dumps(order).encode()
+    until = time.monotonic() + _SECONDS
+    # Without environment, which has secrets.
+    with subprocess.Popen(  # noqa: S603 - our own file, no shell
+        [sys.executable, "-I", str(_CHILD)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={},
+    ) as process:
+        try:
+            while True:
+                try:
+                    data, _ = process.communicate(sent, timeout=_CHECK_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    sent = None  # it goes on by itself
+                    context.check()
+                    if time.monotonic() > until:
+                        message = "Nothing was drawn: it took too long. Use fewer values."
+                        raise ToolProblem(message) from None
+        finally:
+            process.kill()
+    if process.returncode:
         raise ToolProblem("Nothing was drawn: this chart cannot be drawn. Use simpler values.")
-    return done.stdout
+    return data
 
 
 def _description(chart: Chart) -> str:
