@@ -281,7 +281,7 @@ def near_years(text: str, said: dt.date, month: int, day: int) -> set[int]:
 
 @lru_cache(maxsize=4_000)
 def _years_beside(text: str, month: int) -> frozenset[int]:
-    """What year is said of a month, counted from this one: "March next year", "来年の3月"."""
+    """Return the year that is said of a month, counted from this one: "March next year", "来年の3月"."""
     names = "|".join(rf"{name}\b" for name, at in dates.MONTHS.items() if at == month)
     names = f"{names}|(?<!\\d){month}月"
     return frozenset(

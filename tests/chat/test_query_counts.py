@@ -39,7 +39,7 @@ def test_few_queries_lie_between_a_message_and_its_model(chat, model_server):
         return any(words in text for text in request.texts("user"))
 
     with CaptureQueriesContext(connection):
-        for most in (17, 13):
+        for most in (20, 16):
             model_server.script("Counted.", when=is_ours)
             accepted = send_message.accept_message(chat, words, start=lambda _: None)
             assert accepted.turn is not None

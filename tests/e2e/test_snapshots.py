@@ -82,7 +82,7 @@ def test_memory_comes_back_in_three_ways_and_the_undo_is_undone(
     follow(page, page.get_by_role("link", name="USER.md").click)
     expect(page.get_by_text("Works as a gardener")).to_be_visible()
     follow(page, page.get_by_role("link", name="Restore this file…").click)
-    expect(page.locator(".group > summary")).to_contain_text("Gets its old content back")
+    expect(page.locator(".fold > summary")).to_contain_text("Gets its old content back")
     restored(page, "Restore it")
     assert (root / "USER.md").read_text() == GOOD
     assert (root / "notes.md").read_text() == "written since"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from jenny.workspace import config
 from tests.e2e.conftest import Everything, idle
@@ -95,6 +95,18 @@ def dictate(page: Page):
     return page.get_by_role("button", name="Dictate", exact=True)
 
 
+def listen(page: Page) -> None:
+    """Press the button, and wait until it listens."""
+    dictate(page).click()
+    expect(page.get_by_role("button", name="Stop dictating")).to_be_visible()
+
+
+def read_aloud(answer: Locator) -> None:
+    """Press the button, and wait until it reads."""
+    answer.get_by_role("button", name="Read aloud").click()
+    expect(answer.get_by_role("button", name="Stop reading")).to_be_visible()
+
+
 def test_words_come_in_where_the_cursor_stands(opened: Callable[..., Page]) -> None:
     """On the device, while one speaks; what one types meanwhile stays, and the draft is kept."""
     page = opened(HEARS_ON_DEVICE)
@@ -122,7 +134,7 @@ def test_words_come_in_where_the_cursor_stands(opened: Callable[..., Page]) -> N
 def test_sending_ends_it(opened: Callable[..., Page]) -> None:
     """What comes after belongs to no message."""
     page = opened(HEARS_ON_DEVICE)
-    dictate(page).click()
+    listen(page)
     page.evaluate("heard[0].say('/status')")
     page.get_by_role("button", name="Send").click()
     expect(field(page)).to_have_value("")
@@ -142,7 +154,7 @@ def test_sound_goes_nowhere_unless_it_is_allowed(
     assert page.evaluate("heard.length") == 0
     set_voice("dictation", "anywhere")
     page.reload()
-    dictate(page).click()
+    listen(page)
     page.evaluate("heard[0].say('far away')")
     expect(field(page)).to_have_value("far away")
     assert page.evaluate("heard[0].started.here") is None
@@ -156,8 +168,7 @@ def test_the_language_is_fetched_when_it_is_missing(opened: Callable[..., Page])
     """At the press of the button, not before."""
     page = opened(f"{HEARS_ON_DEVICE} window.found = 'downloadable';")
     assert not page.evaluate("window.installed")
-    dictate(page).click()
-    expect(page.get_by_role("button", name="Stop dictating")).to_be_visible()
+    listen(page)
     assert page.evaluate("window.installed")
     assert page.evaluate("heard[0].started.here")
 
@@ -174,7 +185,7 @@ def test_the_language_is_fetched_when_it_is_missing(opened: Callable[..., Page])
 def test_what_goes_wrong_is_said(opened: Callable[..., Page], error: str, sentence: str) -> None:
     """In a sentence, and one can begin anew."""
     page = opened(HEARS_ON_DEVICE)
-    dictate(page).click()
+    listen(page)
     page.evaluate(f"heard[0].fail('{error}')")
     expect(page.locator("#status")).to_contain_text(sentence)
     dictate(page).click()
@@ -200,7 +211,7 @@ def test_an_answer_is_read_by_a_voice_of_the_device(
     page.evaluate("spoken.at(-1).dispatchEvent(new Event('end'))")
     expect(answer.get_by_role("button", name="Read aloud")).to_be_visible()
     for end in (stop.click, lambda: page.keyboard.press("Escape")):
-        answer.get_by_role("button", name="Read aloud").click()
+        read_aloud(answer)
         before = page.evaluate("cancelled ?? 0") if page.evaluate("'cancelled' in window") else 0
         end()
         expect(answer.get_by_role("button", name="Read aloud")).to_be_visible()
@@ -208,7 +219,7 @@ def test_an_answer_is_read_by_a_voice_of_the_device(
     set_voice("reading", "anywhere")
     page.reload()
     answer.hover()
-    answer.get_by_role("button", name="Read aloud").click()
+    read_aloud(answer)
     assert page.evaluate("spoken[0].voice.name") == "far"
 
 
@@ -237,9 +248,9 @@ def test_the_buttons_fit_at_every_width(
     page = opened(f"{HEARS_ON_DEVICE} {SPEAKS}", **options(width, scheme))
     answer = page.locator(".item.answer").first
     answer.hover()
-    answer.get_by_role("button", name="Read aloud").click()
+    read_aloud(answer)
     assert not faults(page)
-    dictate(page).click()
+    listen(page)
     expect(answer.get_by_role("button", name="Read aloud")).to_be_visible()
     assert overflow(page) <= 0
     assert not faults(page)

@@ -746,7 +746,7 @@ def test_versions_are_named_by_time_and_reason(client: Client, root: Path) -> No
     assert sha[:8] not in re.sub(r"<[^>]*>", "", page.content.decode())
     assert "Changed in another program" in page.content.decode()
     shown = get(client, row["href"])
-    before, _, details = re.sub(r"<(?!details)[^>]*>", "", shown).partition('<details class="group')
+    before, _, details = re.sub(r"<(?!details)[^>]*>", "", shown).partition('<details class="fold')
     assert sha[:8] not in before
     assert sha in details
 

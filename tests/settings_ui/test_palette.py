@@ -15,7 +15,7 @@ from jenny.accounts.models import Account
 from jenny.chat.models import Conversation
 from jenny.chat.services import deletion, search
 from tests.support.client import text_of
-from tests.support.search_page import BAD, say, write
+from tests.support.search_page import BAD, DAY, say, write
 from tests.support.stack import PASSWORD
 
 
@@ -55,8 +55,8 @@ def test_the_palette_offers_places_of_every_kind(client: Client, ana: Account, r
 
 def test_the_palette_begins_with_recent_conversations(client: Client, ana: Account) -> None:
     """The newest first; of another account's there is none."""
-    for title in ("First", "Second"):
-        say(ana, "Hello", title=title)
+    for hour, title in enumerate(("First", "Second")):
+        say(ana, "Hello", title=title, active_at=DAY + timedelta(hours=hour))
     assert [row[0] for row in offered(client, "")][:2] == ["Second", "First"]
     other = Client(headers={"Sec-Fetch-Site": "same-origin"})
     other.force_login(Account.objects.make_account("bo", PASSWORD, "UTC"))

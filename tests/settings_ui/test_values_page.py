@@ -15,7 +15,7 @@ from django.utils import timezone
 from jenny.accounts.models import Account
 from jenny.chat.models import Conversation, Message
 from jenny.workspace import config
-from jenny.workspace.config import fields
+from jenny.workspace.config import fields, store
 from memory.models import DreamRun
 from settings_ui.services import workspaces
 
@@ -76,6 +76,8 @@ def test_a_changed_default_is_said_and_reaches_nobody_unasked(
     interval = "agents.defaults.dream.intervalH"
     assert not (root / "config.json").exists()
     monkeypatch.setattr(fields, "CHANGED_DEFAULTS", [(interval, 8)])
+    # Defaults change with the program: no process has read settings with the former ones.
+    monkeypatch.setattr(store, "_cache", {})
     said = f"{config.BY_KEY[interval].label}: 8 here, 2 in new workspaces"
     assert config.load_config(root).values[interval] == 8
     assert said in client.get(MEMORY).content.decode()

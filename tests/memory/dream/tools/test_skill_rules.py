@@ -215,7 +215,7 @@ def test_a_skill_is_replaced_only_as_it_was_read(
     """Who has not read it, or read it before somebody changed it, is asked to read."""
     assert write("weekly-report").ok
     mine = GOOD.replace("\n---\n\n", "\nmade-by: dream\n---\n\n")
-    longer = mine + "3. Send them to Bo before noon.\n"
+    longer = mine + "3. Send them to Bo.\n"
     assert "not read all" in write("weekly-report", longer).content
     box = toolbox(session)
     path = "skills/weekly-report/SKILL.md"
