@@ -281,7 +281,7 @@ def near_years(text: str, said: dt.date, month: int, day: int) -> set[int]:
 
 @lru_cache(maxsize=4_000)
 def _years_beside(text: str, month: int) -> frozenset[int]:
-    """Return the year that is said of a month, counted from this one: "March next year", "来年の3月"."""
+    """Return the years said of a month, as differences: "March next year", "来年の3月"."""
     names = "|".join(rf"{name}\b" for name, at in dates.MONTHS.items() if at == month)
     names = f"{names}|(?<!\\d){month}月"
     return frozenset(
@@ -431,7 +431,7 @@ class DateEvidence:
 
     @staticmethod
     def _stretches(text: Text, starts: Iterable[dt.date], day: int) -> list[Stretch]:
-        """What the text counts to. "Next year, on 12 June" is one day of it."""
+        """Return what the text counts to. "Next year, on 12 June" is one day of it."""
         is_dated = day and any(not one.endswith("-0") for one in text.words.dates)
         found = (row for one in starts for row in find_stretches(text.source, one))
         return [row for row in found if not (is_dated and row.years)]

@@ -157,7 +157,7 @@ _RATE_FORMS = {unit: re.compile(form, re.IGNORECASE) for unit, form in _RATES.it
 
 @lru_cache(maxsize=4_000)
 def find_rates(text: str) -> dict[str, str]:
-    """How often something happens in a text: the stretches, each with its words."""
+    """Return how often something happens in a text: the stretches, each with its words."""
     found = ((unit, form.search(text)) for unit, form in _RATE_FORMS.items())
     return {unit: match[0] for unit, match in found if match}
 

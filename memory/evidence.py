@@ -387,7 +387,7 @@ class _Ground:
         return (self._numbers_not_in(self._all) and self._numbers_not_in(near)) or self._new_rate()
 
     def _new_rate(self) -> tuple[str, ...]:
-        """How often the line says that something happens, where all that was said is another."""
+        """Return how often the line says something happens, where what was said differs."""
         said = {unit for text in self._all for unit in find_rates(text.source)}
         found = find_rates(self.line.source)
         return tuple(found.values()) if said and said.isdisjoint(found) else ()
