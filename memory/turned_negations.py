@@ -1,7 +1,7 @@
 """Finds words of a line that are denied though no text denies them, or the other way round."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from jenny.text_normalisation import fold_accents
@@ -67,9 +67,8 @@ _EXCEPT = re.compile(
     r"\b(?:außer|ausser|except|ausgenommen|sauf|salvo)\b|以外|除[いくき]", re.IGNORECASE
 )
 # "The trip goes not to Rome, but to Bari": the trip is not denied.
-_CONTRAST = re.compile(
-    r"([^.;]*?)\b(?:nicht|not|no)\b[^.;]*?\b(?:sondern|but|sino)\b", re.IGNORECASE
-)
+_CONTRASTED = re.compile(r"\b(?:nicht|not|no)\b", re.IGNORECASE)
+_CONTRARY = re.compile(r"\b(?:sondern|but|sino)\b", re.IGNORECASE)
 # In other languages verbs cannot be told.
 _WITH_VERBS = frozenset({"en", "de", "cjk"})
 
@@ -177,7 +176,14 @@ def _has_ended(text: Text, word: str) -> bool:
 
 
 def _is_contrasted(text: Text, word: str) -> bool:
-    return any(WordSet(words_of(part).all).has(word) for part in _CONTRAST.findall(text.source))
+    return any(WordSet(words_of(part).all).has(word) for part in _before_contrasts(text.source))
+
+
+def _before_contrasts(source: str) -> Iterator[str]:
+    for sentence in re.split("[.;]", source):
+        denial = _CONTRASTED.search(sentence)
+        if denial and _CONTRARY.search(sentence, denial.end()):
+            yield sentence[: denial.start()]
 
 
 def _is_fragment(line: Text, word: str, texts: Sequence[Text]) -> bool:

@@ -89,6 +89,7 @@ READERS: dict[str, Callable[[str], object]] = {
             turned_negations._CHANGE,
         )
     ],
+    "contrasts": lambda text: list(turned_negations._before_contrasts(text)),
     "statements": lambda text: (
         paraphrases._QUOTED.sub("", text) + str(paraphrases.is_statement(text))
     ),

@@ -17,6 +17,8 @@ _MOST_DRAWN = 100_000
 _SVG = "{http://www.w3.org/2000/svg}"
 # Names that HTML takes in capitals, too.
 _NAMES = frozenset({"use", "id", "href"})
+# An animation may give a ``<use>`` another address.
+_CHANGING = frozenset(f"{_SVG}{name}" for name in ("set", "animate", "animateMotion"))
 # HTML reads them in another way than XML.
 _NO_XML = re.compile(r"<!(?!--)|<!--?->|<\?(?!xml\s)")
 
@@ -49,7 +51,11 @@ def _parsed(source: str) -> "etree._Element | None":
     except (etree.XMLSyntaxError, ValueError):
         return None
     tags = {element.tag for element in root.iter(etree.Element)}
-    is_plain = f"{_SVG}foreignObject" not in tags and all(tag.startswith(_SVG) for tag in tags)
+    is_plain = (
+        not tags & _CHANGING
+        and f"{_SVG}foreignObject" not in tags
+        and all(tag.startswith(_SVG) for tag in tags)
+    )
     names = {name.rpartition("}")[2] for one in root.iter() for name in one.attrib}
     names |= {tag.rpartition("}")[2] for tag in tags}
     is_plain = is_plain and not any(name.lower() in _NAMES - {name} for name in names)

@@ -38,8 +38,8 @@ _CONNECTION_ERRORS = (
     httpcore2.ProxyError,
     httpx2.HTTPError,
     httpx2.StreamError,
+    OSError,  # of the name look-up, TLS and the time limits
     RefusedAddress,
-    TimeoutError,
     TooLong,
 )
 # The kind of fault (of FAULTS) by an error in the chain of causes; the first row counts.
@@ -54,8 +54,6 @@ _FAULTS: tuple[tuple[type[BaseException], str], ...] = (
 )
 # A server sends the end together with the last event, or keeps the connection open.
 _CLOSING_SECONDS = 0.25
-# Names that are looked up at the same time; a resolver that says nothing holds its thread.
-_RESOLVERS = 64
 
 # At their debug level, which ANTHROPIC_LOG turns on, these write requests into the log.
 for _name in ("anthropic", "httpx2", "httpcore2"):
@@ -67,20 +65,25 @@ _http = httpx2.AsyncClient(
 )
 
 
-@functools.cache
+_loop_lock = threading.Lock()
+
+
 def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return the process's loop. There is only one, as the connections belong to it."""
+    with _loop_lock:
+        return _new_event_loop()
+
+
+@functools.cache
+def _new_event_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
-    loop.set_default_executor(
-        concurrent.futures.ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="look up")
-    )
     threading.Thread(target=loop.run_forever, daemon=True, name="models").start()
     return loop
 
 
 def prepare() -> None:
     """Do now what the first request would wait for."""
-    _transport.pool("")
-    _event_loop()
+    _event_loop().call_soon_threadsafe(_transport.pool, "")
     _ = _client("http://127.0.0.1").messages
 
 

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
+import threading
 import urllib.request
 from collections.abc import AsyncIterator, Iterable
 from contextvars import ContextVar
@@ -90,10 +91,9 @@ class CheckedBackend(httpcore2.AnyIOBackend):
         until = loop.time() + (timeout or 0)
         try:
             async with asyncio.timeout(timeout):
-                rows = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
+                found = await _look_up(host, port)
+        except (OSError, UnicodeError, OverflowError) as error:
             raise httpcore2.ConnectError from error
-        found = [row[4][0] for row in rows]
         permitted = [each for each in found if not is_refused_number(ipaddress.ip_address(each))]
         if found and not permitted:
             raise RefusedAddress
@@ -105,9 +105,41 @@ class CheckedBackend(httpcore2.AnyIOBackend):
                 return await super().connect_tcp(
                     str(address), port, share, local_address, socket_options
                 )
-            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout, OverflowError) as error:
                 failure = error
-        raise failure
+        raise httpcore2.ConnectError from failure
+
+
+async def _look_up(host: str, port: int) -> list[str]:
+    """Return the addresses of *host*.
+
+    Each name has a thread of its own, since the resolver cannot be interrupted: one that says
+    nothing keeps neither other names waiting nor the process from ending.
+    """
+    with contextlib.suppress(ValueError):
+        return [str(ipaddress.ip_address(host))]
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[list[Any]] = loop.create_future()
+
+    def settle(rows: list[Any], error: Exception | None) -> None:
+        if found.done():
+            return
+        if error is None:
+            found.set_result(rows)
+        else:
+            found.set_exception(error)
+
+    def look_up() -> None:
+        rows: list[Any] = []
+        failure: Exception | None = None
+        try:
+            rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError, OverflowError) as error:
+            failure = error
+        loop.call_soon_threadsafe(settle, rows, failure)
+
+    threading.Thread(target=look_up, daemon=True, name="look up").start()
+    return [row[4][0] for row in await found]
 
 
 class _Body(httpx2.AsyncByteStream):

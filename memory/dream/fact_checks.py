@@ -354,9 +354,11 @@ def _texts_with_days(
 
 def _day(row: BatchEntry) -> dt.date | None:
     try:
-        return dt.date.fromisoformat(row.entry.timestamp[:10])
+        day = dt.date.fromisoformat(row.entry.timestamp[:10])
     except ValueError:
         return None
+    # Days are counted from it, on both sides.
+    return day if dt.MINYEAR < day.year < dt.MAXYEAR else None
 
 
 def _keys(doubt: Doubt) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,11 @@ from django.utils.dateformat import format as formatted
 from jenny.accounts.services.workspace_context import WorkspaceContext
 from jenny.chat.models import Attachment, Conversation, Message
 from jenny.chat.services import search as chat_search
-from jenny.chat.services.conversation_sources import FILE_MARK, title_of
+from jenny.chat.services.conversation_sources import (
+    FILE_MARK,
+    KINDS_OF_CONVERSATIONS,
+    title_of,
+)
 from jenny.search import Hit, Results
 from jenny.search.store import CANDIDATES
 from jenny.search.words import QUERY_CHARS, mark_words
@@ -409,6 +413,7 @@ class _Page:
             path__in={hit.place for hit in self._of(*_IN_FILES) if is_upload_path(hit.place)},
             message__is_current=True,
             conversation__deleted_at=None,
+            conversation__kind__in=KINDS_OF_CONVERSATIONS,
         ).order_by("-message")
         for row in rows.select_related("conversation"):
             if row.conversation is not None:

@@ -299,7 +299,7 @@ def raw(request: HttpRequest, path: str) -> HttpResponseBase:
     with open(paths.open_file(place), "rb") as file:  # noqa: PTH123  (a descriptor, no path)
         head = file.read(file_browser.HEAD_BYTES)
         kind = file_browser.kind_of(place.parts[-1], head)
-        if kind.is_converted:
+        if kind.is_converted and os.fstat(file.fileno()).st_size <= CONVERTED_BYTES:
             return converted(head + file.read(CONVERTED_BYTES), place.parts[-1])
     is_shown = kind.view != "binary"
     return _bytes(place, kind.media_type, "inline" if is_shown else "attachment")
@@ -342,8 +342,10 @@ def converted(data: bytes, name: str) -> HttpResponse:
     """Serve a picture that is made of one that no browser shows."""
     found = read_data(data, name)
     if not found.picture:
-        status = HTTPStatus.SERVICE_UNAVAILABLE if found.problem == BUSY else HTTPStatus.NOT_FOUND
-        return HttpResponse(found.problem, content_type=file_browser.PLAIN, status=status)
+        is_busy = found.problem == BUSY
+        status = HTTPStatus.SERVICE_UNAVAILABLE if is_busy else HTTPStatus.UNPROCESSABLE_ENTITY
+        problem = found.problem or "It cannot be read as a picture."
+        return HttpResponse(problem, content_type=file_browser.PLAIN, status=status)
     ending = found.picture_type.rpartition("/")[2]
     response = HttpResponse(found.picture, content_type=found.picture_type)
     return named(response, f"{name}.{ending}", "inline")
@@ -443,9 +445,14 @@ def _shown(past: History, ctx: WorkspaceContext, path: str, version: Version) ->
         "difference": changed,
         "text": (new or b"").decode("utf-8", "replace")[:TEXT_CHARS] if changed.is_text else "",
         "is_gone": new is None,
-        "can_restore": new is not None and not _is_now(ctx, path, new),
+        "can_restore": new is not None
+        and not file_browser.is_managed_file(path)
+        and not _is_now(ctx, path, new),
     }
 
 
 def _is_now(ctx: WorkspaceContext, path: str, data: bytes) -> bool:
-    return ctx.files.exists(path) and ctx.files.read(path).data == data
+    try:
+        return ctx.files.exists(path) and ctx.files.read(path).data == data
+    except WorkspaceError:
+        return False

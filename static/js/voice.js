@@ -77,8 +77,9 @@ function show(isListening) {
 
 async function listen() {
   button.disabled = true;
-  const allowed = await mayListen();
+  const allowed = await mayListen().catch(() => null);
   button.disabled = false;
+  button.focus();
   if (!allowed) {
     say(SENT_AWAY, "bad");
     return;
@@ -221,7 +222,10 @@ function read(id) {
     announce.textContent = "There are no words to be read.";
     return;
   }
-  if (listener) stopListening();
+  if (listener) {
+    stopListening();
+    say("");
+  }
   showReading(id);
   const spoken = pieces.map((piece) => {
     const one = new SpeechSynthesisUtterance(piece);

@@ -5,6 +5,8 @@ itself would hang until then, and the test with it.
 """
 
 import socket
+import subprocess
+import sys
 import threading
 
 import psutil
@@ -21,6 +23,51 @@ from tests.support.waiting import wait_until
 
 LONG = Limits(seconds=120, connect_seconds=120, first_byte_seconds=120, between_bytes_seconds=120)
 JOIN_SECONDS = 60
+
+
+RESOLVER = """
+import socket, threading
+from jenny.agent.cancellation import CancellationToken
+from jenny.agent.errors import ProviderFault
+from jenny.agent.limits import Limits
+from jenny.agent.messages import text_message
+from jenny.agent.provider import Endpoint, Preset, Provider
+
+look_up = socket.getaddrinfo
+
+def silent(host, *rest, **more):
+    if "silent" in str(host):
+        threading.Event().wait()
+    return look_up(host, *rest, **more)
+
+socket.getaddrinfo = silent
+for url in ("http://silent.invalid:1", "http://127.0.0.1:1"):
+    try:
+        list(Provider(Endpoint(url), Preset(name="p", model="m")).stream(
+            system=[], messages=[text_message("user", "Hi")], tools=[],
+            watch=CancellationToken(), limits=Limits(connect_seconds=0.2, retries=0),
+        ))
+    except ProviderFault as fault:
+        print(fault.kind, flush=True)
+"""
+BEGINNING = """
+import sys, threading
+from jenny.agent import client
+
+sys.setswitchinterval(1e-6)
+barrier, found = threading.Barrier(16), []
+
+def begin():
+    barrier.wait()
+    found.append(client._event_loop())
+
+threads = [threading.Thread(target=begin) for _ in range(16)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(len(set(map(id, found))))
+"""
 
 
 class _Asking:
@@ -262,6 +309,31 @@ def test_after_a_stop_the_next_turn_goes_through(model):
         limits=LONG,
     )
     assert list(events)[-1].parts[0].text == "whole"
+
+
+def test_a_silent_name_server_does_not_keep_the_process():
+    """A command that gave the name up ends, though the resolver still says nothing; and a number
+    needs no resolver."""
+    done = subprocess.run(
+        [sys.executable, "-c", RESOLVER],
+        capture_output=True,
+        text=True,
+        timeout=JOIN_SECONDS,
+        check=False,
+    )
+    assert done.stdout.split() == ["unreachable", "unreachable"], done.stderr
+
+
+def test_many_threads_that_begin_together_share_one_event_loop():
+    """The connections belong to it: one of another loop could not be used again."""
+    done = subprocess.run(
+        [sys.executable, "-c", BEGINNING],
+        capture_output=True,
+        text=True,
+        timeout=JOIN_SECONDS,
+        check=False,
+    )
+    assert done.stdout.strip() == "1", done.stderr
 
 
 def _unanswered(port):

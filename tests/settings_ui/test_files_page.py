@@ -393,7 +393,9 @@ def test_a_picture_of_a_phone_or_scanner_is_shown_as_one_that_browsers_know(
         assert red > 200
     assert body(client.get(f"/files/download/a.{kind}/")) == data
     (root / f"a.{kind}").write_bytes(data[:200])
-    assert client.get(f"/files/raw/a.{kind}/").status_code == 404
+    broken = client.get(f"/files/raw/a.{kind}/")
+    assert broken.status_code == 422
+    assert broken.content
 
 
 @pytest.mark.parametrize(

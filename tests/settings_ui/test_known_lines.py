@@ -234,8 +234,10 @@ def test_forgetting_takes_out_what_waits_and_a_person_may_remember_it(
     assert "You had this forgotten, so it was not written" in answer.content.decode()
     assert "Remember it after all" in answer.content.decode()
     assert "That is final" not in answer.content.decode()
-    assert "Remember it after all" in page(client, "/memory/approvals/")
-    client.post(decide, {"decision": "remember"})
+    shown = page(client, "/memory/approvals/")
+    assert "Remember it after all" in shown
+    (form,) = re.findall(rf'<form[^>]*action="{decide}".*?</form>', shown, re.DOTALL)
+    client.post(decide, dict(re.findall(r'name="(decision)" value="(\w+)"', form)))
     assert "Green tea is what the user drinks" in dreams.text()
     assert "Remember it after all" not in page(client, "/memory/approvals/")
 

@@ -122,6 +122,18 @@ def test_a_text_file_is_found_as_a_file_that_says_where_it_was_sent(
     assert found(person, "letter") == []
 
 
+def test_a_text_file_that_was_deleted_is_not_found_with_its_message(
+    person: Client, ana: Account, root: Path, valkey: str
+) -> None:
+    """Also not when its conversation is indexed again, since something was said in it."""
+    message = sent(ana, ("letter.txt", LETTER))
+    assert found(person, "marmalade")
+    (root / message.attachments.get().path).unlink()
+    send_message.accept_message(message.conversation, "And now the toast", start=lambda _: None)
+    assert found(person, "toast")
+    assert found(person, "marmalade") == []
+
+
 def test_an_old_coding_is_no_text_file_and_found_with_its_message(
     person: Client, ana: Account, root: Path, valkey: str
 ) -> None:

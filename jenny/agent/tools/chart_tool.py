@@ -158,6 +158,8 @@ def _problems_of_kind(chart: Chart) -> list[str]:
             found.append("each series of a scatter chart needs as many x as values")
         if labels:
             found.append("a scatter chart has no labels")
+    elif any(each.x for each in series):
+        found.append("only a scatter chart has x")
     elif chart.kind == "pie":
         found += _pie_problems(series, labels)
     elif labels and any(len(each.values) != len(labels) for each in series):

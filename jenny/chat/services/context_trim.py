@@ -48,8 +48,10 @@ def fitting(
     """
     chat, schemas = turn.conversation, toolbox.schemas()
     system, said = prompt_of(chat, toolbox.names), load_history(chat)
-    window = _window(config, known_window)
-    if trim_context(turn, said, system, schemas, config, window=window):
+    window, began = _window(config, known_window), chat.context_from
+    # A summary that was stored meanwhile has moved the context, too.
+    has_left = trim_context(turn, said, system, schemas, config, window=window)
+    if has_left or chat.context_from != began:
         system, said = prompt_of(chat, toolbox.names), load_history(chat)
     return system, said
 

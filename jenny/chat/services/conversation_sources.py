@@ -189,11 +189,10 @@ def _files_of(chat: Conversation) -> dict[int, list[tuple[str, list[str]]]]:
 
 
 def _is_text_file(chat: Conversation, row: Attachment) -> bool:
-    """True when the text is found in the file itself, as in other text files."""
+    """True when the text is found in the file itself, as in other text files, or was with it."""
     if row.kind != _TEXT or not row.path:
         return False
-    found = read_text(chat.workspace.root, row.path)
-    return not (found.problem or found.is_missing)
+    return not read_text(chat.workspace.root, row.path).problem
 
 
 def _file_passages(row: _Said, title: str, at: dt.datetime) -> Iterator[Passage]:

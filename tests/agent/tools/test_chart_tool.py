@@ -126,6 +126,7 @@ def test_a_chart_fits_light_and_dark_pages(call: Call, root: Path) -> None:
         ({"title": " "}, "it needs a title"),
         ({"title": "x" * 121}, "a title, name or label may have 120 characters"),
         ({"kind": "scatter"}, "as many x as values"),
+        ({"series": [{"name": "n", "values": [1, 2], "x": [1]}]}, "only a scatter chart has x"),
         ({"kind": "pie"}, "a pie needs a label for each value"),
         ({"kind": "pie", "series": [{"name": "n", "values": [-1]}]}, "are not negative"),
         ({"kind": "pie", "series": [{"name": "n", "values": [0]}]}, "not all zero"),
