@@ -85,7 +85,7 @@ def batch_of(request: Request) -> str:
 
 def is_review(request: Request) -> bool:
     """Whether a request is a review pass's."""
-    return request.path == "/v1/messages" and "This is a review" in str(request.json["system"])
+    return request.path == "/v1/messages" and "This is a review" in str(request.json.get("system"))
 
 
 def add(line: str, *sources: int, path: str = MEMORY, heading: str = "Notes") -> Call:
