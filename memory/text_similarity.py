@@ -26,7 +26,6 @@ from memory.similarity_words import OPPOSITES, SMALL_WORDS
 CLOSE_SHARE = 0.6
 SHARE = 0.85
 _FUZZY = 4
-_NEGATING = ("dis", "un", "in", "im")
 _LONG = 9
 _MOST_POSTINGS = 1_000
 

@@ -158,6 +158,23 @@ def test_imports_stand_at_the_top():
     assert hidden == []
 
 
+def test_no_private_constant_is_left_over():
+    """What nobody reads any more goes with the code that read it."""
+    unread = []
+    for path in sources():
+        text = path.read_text()
+        for node in top_level(path):
+            if not isinstance(node, ast.Assign):
+                continue
+            names = [one.id for one in node.targets if isinstance(one, ast.Name)]
+            unread += [
+                f"{path}: {name}"
+                for name in names
+                if re.match("_[A-Z]", name) and len(re.findall(rf"\b{name}\b", text)) == 1
+            ]
+    assert unread == []
+
+
 def test_the_root_package_is_empty():
     """``import jenny.workspace`` loads nothing else of the product."""
     assert (ROOT / "jenny" / "__init__.py").read_text() == ""

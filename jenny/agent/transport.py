@@ -182,10 +182,6 @@ class Transport(httpx2.AsyncBaseTransport):
             response.status, headers=response.headers, stream=_Body(response.stream)
         )
 
-    async def aclose(self) -> None:
-        for pool in self._pools.values():
-            await pool.aclose()
-
     def pool(self, proxy: str) -> httpcore2.AsyncConnectionPool:
         """Return the connections through *proxy*, or with "" the direct ones.
 

@@ -25,8 +25,6 @@ type State = Literal[
 """``conflict``: it waits, and its place has changed. ``settled``: the file says the same already.
 ``superseded``: a later Dream run replaced it. ``void``: the workspace was restored."""
 
-SETTING = "agents.defaults.dream.approve"
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:

@@ -146,7 +146,6 @@ class NullRunStore:
     def save_outcome(self, batch: Batch, decision: Decision) -> None: ...
 
 
-_EVERY = "agents.defaults.dream.reviewEveryRuns"
 # Without earlier runs to go by: the requests of a run, and what the model writes in it.
 _STEPS, _WRITTEN = 4.0, 1_500.0
 # A review is shown the same files without the entries, and takes about as many requests.

@@ -75,7 +75,6 @@ def describe_largest_file(root: Path) -> str:
     )
 
 
-_DREAM = "agents.defaults.dream"
 # Kept free at the end of a run's time for what follows the model's turn.
 GRACE_SECONDS = 120.0
 SETTINGS_PAGE = "Settings → Memory updates"

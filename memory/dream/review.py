@@ -28,7 +28,6 @@ SUFFIX = ":review"
 # Once so many entries are gone, or such a share of a file, it is enough for one pass.
 MOST_ENTRIES = 8
 MOST_SHARE = 0.3
-_EVERY = "agents.defaults.dream.reviewEveryRuns"
 
 
 def review_interval(context: RunContext) -> int:

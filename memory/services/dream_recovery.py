@@ -128,7 +128,6 @@ def store_alarms(run: DreamRun, standing: Sequence[Alarm], raised: Sequence[Alar
 log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 10.0
-_EVERY = "agents.defaults.dream.reviewEveryRuns"
 _DEFAULT = 12
 _CAUSE = "The process that ran the last one has died."
 

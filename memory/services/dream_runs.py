@@ -311,8 +311,6 @@ def prune_empty_runs(run: DreamRun) -> None:
 DRY_RUN_KIND = "rehearse"
 # Newest runs from which the duration is estimated.
 _RUNS = 10
-_IDLE = "agents.defaults.idleCompactAfterMinutes"
-_APPROVE = "agents.defaults.dream.approve"
 # After these, nothing is known of a run's changes.
 FAILED_STATUSES = frozenset({"failed", "interrupted", "paused"})
 

@@ -81,9 +81,6 @@ def start_run(workspace: Workspace, trigger: Trigger, asker: str = "") -> Starte
     return StartedRun(None, report.IS_QUEUED if is_queued else report.IS_RUNNING, live)
 
 
-_D = "agents.defaults"
-
-
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The settings of Dream's schedule. ``cron`` counts where it is set; ``zone`` is its zone."""

@@ -89,7 +89,6 @@ def _measured(path: Path, left: int) -> tuple[int, int]:
     return size, left
 
 
-_KEEP_FOR = "snapshots.keepFor"
 _HOW_LONG = {"week": "a week", "month": "a month", "year": "a year"}
 
 

@@ -77,11 +77,11 @@ function show(isListening) {
 
 async function listen() {
   button.disabled = true;
-  const allowed = await mayListen().catch(() => null);
+  const allowed = await mayListen().catch(() => undefined);
   button.disabled = false;
   button.focus();
   if (!allowed) {
-    say(SENT_AWAY, "bad");
+    say(allowed === null ? SENT_AWAY : "The browser could not listen. Try again.", "bad");
     return;
   }
   stopReading();

@@ -192,6 +192,16 @@ def test_what_goes_wrong_is_said(opened: Callable[..., Page], error: str, senten
     expect(page.get_by_role("button", name="Stop dictating")).to_be_visible()
 
 
+def test_a_browser_that_fails_to_begin_can_be_asked_again(opened: Callable[..., Page]) -> None:
+    """The button stays usable, and the sentence blames no setting."""
+    broken = "Recognition.install = undefined; window.found = 'downloadable';"
+    page = opened(f"{HEARS_ON_DEVICE} {broken}")
+    dictate(page).click()
+    expect(page.locator("#status")).to_contain_text("could not listen")
+    expect(dictate(page)).to_be_enabled()
+    expect(dictate(page)).to_be_focused()
+
+
 def test_an_answer_is_read_by_a_voice_of_the_device(
     opened: Callable[..., Page], set_voice: Callable[..., None]
 ) -> None:

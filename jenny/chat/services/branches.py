@@ -29,7 +29,6 @@ from memory.history import cursors, removal
 _BUSY = "An answer is being written. Stop it first, or wait until it is there."
 _ELSEWHERE = "That message stands in another version of the conversation by now. Nothing was done."
 _BRANCH_OF = "Branch of "
-_SAID = (Message.Kind.USER, Message.Kind.ANSWER)
 
 
 @dataclass(frozen=True, slots=True)

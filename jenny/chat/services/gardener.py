@@ -179,7 +179,6 @@ _NO_ACCOUNT = "The model wrote nothing and did not say what became of the lines.
 _BEGUN = "Tidying…"
 _NOTHING = "There is nothing new in the log of {name}: its pages are left as they are."
 _LOG_STAYS = "The log is as it was, and the same lines are read again next time."
-_INTERVAL = "agents.defaults.gardener.intervalMinutes"
 # Causes outside the project: no model was asked.
 _NOT_COUNTED = frozenset({"paused", "spent", "no_key", "workspace"})
 

@@ -60,7 +60,6 @@ _COLUMNS = (
     "is_demo",
     "entries",
 )
-_WORKED_OUT = ("all_tokens", "files", "refused", "freed")
 
 
 @dataclass(frozen=True, slots=True)
